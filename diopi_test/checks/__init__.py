@@ -1,7 +1,7 @@
 """The checks, with one module each: the properties that a call, or the calls of a sequence, must have.
 
-A check returns a result, or None if it does not apply. The checks import the records of calls (`execution`), expected
-results (`baseline`), error budgets and validators (`oracle`), but never a vendor.
+A check returns a result, or None if it does not apply. The checks examine the records of calls (`execution`) with the
+expected results, error budgets and validators (`oracle`). They never call a vendor.
 """
 
 from __future__ import annotations
@@ -48,4 +48,4 @@ COMPARISONS: tuple[Callable[[CallSequence], CheckResult | None], ...] = (
     inplace.check,
     leaks.check,
 )
-"""The checks that compare all calls of a case."""
+"""The checks that compare the calls of a case, see `CallSequence`."""

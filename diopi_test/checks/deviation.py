@@ -1,4 +1,8 @@
-"""Describe how the wrong elements of a tensor deviate: their kinds, the relation to the expected values, regions."""
+"""Derive how the wrong elements of a tensor deviate from the expected elements.
+
+The result (`Deviation`) has the kinds of the errors, a relation between wrong and expected elements, such as a common
+factor, and the regions of input values that contain the wrong elements.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +24,30 @@ from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FORMATS, FloatArray, format_of, is_inexact
 
 MAX_ROUNDING = 2.0**-4
-"""Largest error of the kind `rounding`, relative to the size of the terms that the operator adds up."""
+"""The largest error that counts as rounding, relative to the expected value, or to the size that its budget implies."""
 
 MAX_BUDGETS = 4
-"""Largest error / budget of an element that always counts as rounding: the budget of a narrow type is wide itself."""
+"""An error of at most this many budgets always counts as rounding, because the budgets of a narrow type are large."""
 
 MIN_DISTINCT = 3
-"""Number of different expected values from which on a relation is not chance."""
+"""The minimum number of different values for which a relation is not considered chance."""
 
 MIN_MOVED_BOOLS, MIN_REARRANGED = 8, 4
-"""The minimum numbers of wrong elements whose relation to the expected elements is not chance: in a type with few
-values, and if the tensor has the expected elements in one of a few orders."""
+"""The minimum numbers of wrong elements for which a relation is not considered chance: in a type with few values; and
+if the tensor has the expected elements in one of a few orders."""
+
+MIN_SCALED = 4
+"""The minimum number of elements other than 0 that must have a common factor if the wrong elements have few values."""
+
+MIN_EXCESS = 16
+"""Scaled elements may also have rounding errors if most errors exceed the budget by more than this factor."""
+
+MIN_SHARE_LOSSY = 0.5
+"""Integers are considered converted to a floating-point type if this type can't represent at least this share of the
+expected values of the wrong integers."""
 
 MIN_TRUNCATED = 2**16
-"""Least magnitude of a wrong integer that shows truncation to 32 bits, and not to fewer."""
+"""If all wrong integers are smaller in magnitude, they may have been truncated to fewer than 32 bits."""
 
 MAX_ELEMENTS = 2**20
 """Tensors with more elements are not sorted to find misplaced elements."""
@@ -50,8 +64,9 @@ class IncorrectTensor:
         expected: the expected elements, in this shape.
         dtype: the element type of the tensor.
         budget: the error budget of each element; None if the elements must be exact.
-        before: the elements before the call; None for a result without such elements.
-        inputs: the inputs that each element is computed from, broadcast to this shape, with their types, by name.
+        before: the elements before the call if the call updates the tensor, else None.
+        inputs: by name, the inputs from whose elements at the same index each element is computed, broadcast to this
+            shape, with their element types.
     """
 
     is_wrong: Mask
@@ -64,12 +79,12 @@ class IncorrectTensor:
 
     @property
     def wrong_actual(self) -> NDArray[Any]:
-        """The actual values of the wrong elements, in the reference's arithmetic."""
+        """The actual values of the wrong elements, in the types in which the reference computes."""
         return widen(self.actual[self.is_wrong], self.dtype)
 
     @property
     def wrong_expected(self) -> NDArray[Any]:
-        """The expected values of the wrong elements, in the reference's arithmetic."""
+        """The expected values of the wrong elements, in the types in which the reference computes."""
         expected = self.expected[self.is_wrong]
         return widen(expected, self.dtype) if expected.dtype.kind in "fc" or is_inexact(self.dtype) else expected
 
@@ -79,7 +94,7 @@ class IncorrectTensor:
         return format_of(COMPONENT.get(self.dtype, self.dtype)).epsilon if is_inexact(self.dtype) else 0.0
 
 
-@np.errstate(all="ignore")  # signalling NaN, and whatever the vendor returned
+@np.errstate(all="ignore")  # signaling NaN, and any other values that the vendor returned
 def derive_deviation(tensor: IncorrectTensor) -> Deviation:
     """Return how the wrong elements of a tensor differ from the expected ones."""
     kinds, units = _count_kinds(tensor)
@@ -90,6 +105,7 @@ def derive_deviation(tensor: IncorrectTensor) -> Deviation:
         units=units,
         relation=relation,
         value=value,
+        is_whole=relation is ValueRelation.zero and not tensor.actual.any(),
         regions=tuple(_find_regions(tensor.is_wrong, values)),
     )
 
@@ -161,12 +177,14 @@ def _find_relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterat
         yield ValueRelation.wrapped, None
     if _is_partly_unchanged(tensor):
         yield ValueRelation.partly_unchanged, None
+    if _is_rearranged(tensor):
+        yield ValueRelation.rearranged, None
     if _are_misplaced(tensor):
         yield ValueRelation.misplaced, None
 
 
 def _is_unchanged(tensor: IncorrectTensor) -> bool:
-    """Return whether all elements still have the values from before the call, and at least two, or all, are wrong."""
+    """Return whether all elements have their values from before the call, and two are wrong, or the only one is."""
     if tensor.before is None or tensor.before.shape != tensor.actual.shape:
         return False
     is_equal = tensor.before.tobytes() == np.ascontiguousarray(tensor.actual).tobytes()
@@ -183,7 +201,7 @@ def _is_partly_unchanged(tensor: IncorrectTensor) -> bool:
 
 
 def _constant_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
-    """Yield the relation of wrong elements that all have the same value or are the ends of the type's range."""
+    """Yield `saturated` if the wrong elements are the largest or smallest numbers; `constant` if they are all equal."""
     if actual.dtype.kind not in "fiu":
         return
     if _are_saturated(tensor.dtype, actual):
@@ -193,7 +211,10 @@ def _constant_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: 
 
 
 def _are_saturated(dtype: Dtype, actual: NDArray[Any]) -> bool:
-    """Return whether all wrong elements are ends of the type's range. In a type of 8 bits, a few can be by chance."""
+    """Return whether all wrong elements are the largest or smallest number of the type, and not only by chance.
+
+    In a type of 8 bits, this may be chance for a few elements. For an unsigned type, 0 does not count.
+    """
     if dtype in FORMATS:
         largest = format_of(dtype).largest
         return bool((np.abs(actual) == largest).all())
@@ -205,7 +226,10 @@ def _are_saturated(dtype: Dtype, actual: NDArray[Any]) -> bool:
 
 
 def _narrower_type_relation(tensor: IncorrectTensor) -> Iterator[_Related]:
-    """Yield the narrower element type that can represent all actual elements, unless this is likely by chance."""
+    """Yield the narrowest type that represents all actual elements, if it is narrower than the tensor's type.
+
+    Nothing is yielded if the elements are few or integers, or if the type also represents the expected elements.
+    """
     parts = _real_parts(tensor.actual, tensor.dtype)
     component = COMPONENT.get(tensor.dtype, tensor.dtype)
     finite = parts[np.isfinite(parts)].astype(np.float64)
@@ -240,6 +264,7 @@ def _linear_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: ND
     usable = np.isfinite(actual) & np.isfinite(expected)
     actual, expected = actual[usable], expected[usable]
     if len(np.unique(expected)) < MIN_DISTINCT:
+        yield from _factor_of_all_elements(tensor)
         return
     tolerance = 2 * tensor.epsilon * np.abs(expected)
     if (np.abs(actual + expected) <= tolerance).all():
@@ -247,12 +272,49 @@ def _linear_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: ND
     if (actual == np.rint(actual)).all() and (np.abs(actual - expected) < 1).all():
         yield ValueRelation.integral, None
     factor = float(np.median(actual / expected))
-    if abs(factor - 1) > 3 * tensor.epsilon and (np.abs(actual - factor * expected) <= abs(factor) * tolerance).all():
+    noise = _rounding_noise(tensor, np.abs(actual - expected), usable)
+    if (
+        abs(factor - 1) > 3 * tensor.epsilon
+        and (np.abs(actual - factor * expected) <= abs(factor) * np.maximum(tolerance, noise)).all()
+    ):
         yield ValueRelation.scaled, factor
     difference = float(np.median(actual - expected))
     is_far = abs(difference) > 4 * tensor.epsilon * float(np.abs(expected).max())
     if is_far and (np.abs(actual - expected - difference) <= tolerance + 2 * tensor.epsilon * abs(difference)).all():
         yield ValueRelation.shifted, difference
+
+
+def _rounding_noise(tensor: IncorrectTensor, errors: NDArray[Any], usable: Mask) -> NDArray[Any] | float:
+    """Return the rounding errors that scaled elements may have in addition.
+
+    Args:
+        tensor: the incorrect tensor.
+        errors: the errors of some of the wrong elements.
+        usable: a mask of the wrong elements that selects these.
+
+    Returns:
+        The budgets of these elements if most errors are much larger than the budgets; else 0.
+    """
+    if tensor.budget is None:
+        return 0.0
+    budget = tensor.budget[tensor.is_wrong][usable]
+    return budget if float(np.median(errors - MIN_EXCESS * budget)) > 0 else 0.0
+
+
+def _factor_of_all_elements(tensor: IncorrectTensor) -> Iterator[_Related]:
+    """Yield the relation `scaled` if all elements, including correct ones, have the same small relative error.
+
+    Wrong elements with few different values do not show the relation on their own.
+    """
+    actual, expected = widen(tensor.actual, tensor.dtype).reshape(-1), widen(tensor.expected, tensor.dtype).reshape(-1)
+    usable = np.isfinite(actual) & np.isfinite(expected) & (expected != 0)
+    actual, expected = actual[usable], expected[usable]
+    if len(actual) < MIN_SCALED:
+        return
+    factor = float(np.median(actual / expected))
+    residual = np.abs(actual - factor * expected) - 2 * tensor.epsilon * np.abs(expected)
+    if 3 * tensor.epsilon < abs(factor - 1) <= MAX_ROUNDING and (residual <= 0).all():
+        yield ValueRelation.scaled, factor
 
 
 def _integer_relation(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
@@ -269,8 +331,30 @@ def _integer_relation(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[
             continue
         if (actual == conversions[relation]).all():
             yield relation, None
+    yield from _type_of_all_integers(actual, expected)
     if len(np.unique(expected)) >= MIN_DISTINCT and (actual - expected == actual[0] - expected[0]).all():
         yield ValueRelation.shifted, float(actual[0] - expected[0])
+
+
+def _type_of_all_integers(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
+    """Yield the relations of the floating-point types that seem to have rounded large integers.
+
+    Such a type represents all wrong integers, of which several are large, but does not represent many expected ones.
+    """
+    for relation, dtype in _CONVERSIONS.items():
+        is_large = np.abs(actual.astype(np.float64)) > 2.0 ** np.finfo(dtype).nmant
+        lossy = int((_round_through(dtype, expected) != expected).sum())
+        if len(np.unique(actual[is_large])) < MIN_DISTINCT or lossy < MIN_SHARE_LOSSY * len(expected):
+            continue
+        if (_round_through(dtype, actual) == actual).all():
+            yield relation, None
+
+
+_CONVERSIONS: Mapping[ValueRelation, type[np.floating[Any]]] = {
+    ValueRelation.through_float32: np.float32,
+    ValueRelation.through_float64: np.float64,
+}
+"""The floating-point types through which integers can pass, by the relation of the integers."""
 
 
 def _round_through(dtype: type[np.floating[Any]], values: NDArray[Any]) -> NDArray[Any]:
@@ -282,8 +366,6 @@ def _are_misplaced(tensor: IncorrectTensor) -> bool:
     """Return whether every wrong element has the expected value of another element, and this is not chance."""
     if tensor.is_wrong.sum() < 2 or tensor.is_wrong.size > MAX_ELEMENTS:
         return False
-    if _is_rearranged(tensor):
-        return True
     if tensor.dtype is Dtype.bool:
         return bool(tensor.is_wrong.sum() >= MIN_MOVED_BOOLS) and _is_permuted(tensor)
     known, actual = np.unique(tensor.expected.reshape(-1)), tensor.wrong_actual
@@ -300,13 +382,15 @@ def _are_misplaced(tensor: IncorrectTensor) -> bool:
 
 
 def _is_rearranged(tensor: IncorrectTensor) -> bool:
-    """Return whether a tensor has the expected elements twice in a row, in reverse order or in transposed order."""
+    """Return whether a tensor has the expected elements in reverse or transposed order, or each one twice in a row."""
     expected = tensor.expected
     orders = [np.repeat(expected, 2)[: expected.size], expected.reshape(-1)[::-1]]
     if expected.ndim >= 2:
         orders.append(np.swapaxes(expected, -1, -2).reshape(-1))
+    actual = widen(tensor.actual, tensor.dtype).reshape(-1)
     return bool(tensor.is_wrong.sum() >= MIN_REARRANGED) and any(
-        (tensor.actual.reshape(-1) == order).all() for order in orders
+        np.isclose(actual, order, rtol=4 * tensor.epsilon, atol=0, equal_nan=is_inexact(tensor.dtype)).all()
+        for order in orders
     )
 
 
@@ -319,7 +403,15 @@ def _is_permuted(tensor: IncorrectTensor) -> bool:
 
 
 def _find_regions(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> Iterator[Region]:
-    """Yield the most specific region of values that describes the wrong elements, per input and expected result."""
+    """Yield, for each array of values, the most specific condition that holds at all wrong elements, if there is one.
+
+    Args:
+        is_wrong: which elements are wrong; at least one is.
+        values: the inputs and the expected result in the shape of `is_wrong`, with their element types, by name.
+
+    Yields:
+        The region.
+    """
     for name, (array, dtype) in values.items():
         special = rarest_special_class(is_wrong, array, dtype)
         is_range_possible = (special is None or special[0] == _NEGATIVE_CLASS) and _is_ordered(dtype)
@@ -340,7 +432,16 @@ _NEGATIVE_CLASS = "negative"
 
 
 def _narrowest_range(name: str, is_wrong: Mask, values: FloatArray) -> Region | None:
-    """Return the narrowest range that contains the inputs of all wrong elements, unless this is likely by chance."""
+    """Return the range with the fewest elements that contains the values at all wrong elements.
+
+    Args:
+        name: the name of the values.
+        is_wrong: which elements are wrong.
+        values: the values, in the shape of `is_wrong`.
+
+    Returns:
+        The range; None if each range contains so many elements that this may be chance.
+    """
     selected = values[is_wrong]
     if not np.isfinite(selected).all() or len(np.unique(selected)) < MIN_DISTINCT:
         return None
@@ -364,4 +465,7 @@ _MEASURES: Mapping[str, Any] = {
     "far_from_zero": np.abs,
     "near_zero": lambda values: -np.abs(values),
 }
-"""The conditions of ranges; an element belongs to a range if its measure is at least that of every wrong element."""
+"""By condition, a function that is larger the further a value is inside the range.
+
+The range contains the elements for which this function is at least as large as for one of the wrong elements.
+"""

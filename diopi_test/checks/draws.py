@@ -8,7 +8,7 @@ from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import CheckResult
 
 _OFFSETS = 2**64
-"""The number of offsets of a generator, which wrap around."""
+"""The number of possible offsets of a generator; the offset after the last one is 0."""
 
 
 def check(run: CallRecord) -> CheckResult | None:
@@ -51,7 +51,7 @@ def _state_problems(run: CallRecord) -> Iterator[tuple[str, str]]:
 
 
 def _repetition_problems(run: CallRecord) -> Iterator[tuple[str, str]]:
-    """Yield kind and description of each difference from the call repeated from the same state, if it was repeated."""
+    """Yield the kind and a description of each difference from the repeated call; nothing if it was not repeated."""
     if run.again is None:
         return
     for (first, expected), (second, _) in zip(run.results(), run.again.results(), strict=True):

@@ -18,11 +18,11 @@ BOUNDS = (0, 1 / 8, 1 / 4, 1 / 2, 1, 2, 8, 64, 1024)
 """Bounds of error / budget. The digit of a cell is the number of bounds below the largest ratio in the cell."""
 
 
-@np.errstate(all="ignore")  # what is not finite
+@np.errstate(all="ignore")  # infinite errors and NaN
 def make_error_map(
     is_wrong: Mask, errors: FloatArray, budget: FloatArray | None, worst: tuple[int, ...]
 ) -> ErrorMap | None:
-    """Return a map of the errors in the slice that contains the worst element; None for a single element.
+    """Return a map of the errors in the slice that contains the worst element.
 
     Args:
         is_wrong: which elements are wrong.
@@ -32,7 +32,7 @@ def make_error_map(
         worst: the index of the worst element.
 
     Returns:
-        The map.
+        The map; None for a tensor with a single element.
     """
     axes = tuple(axis for axis, size in enumerate(is_wrong.shape) if size > 1)[-2:]
     if not axes:
@@ -54,7 +54,7 @@ def _budget_ratios(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None
 
 
 def _shrink(slice_: NDArray[Any]) -> NDArray[Any]:
-    """Return the largest value of each block of a slice; blocks are as small as `MAX_CELLS` entries per axis permit."""
+    """Return the maximum of each block of a slice, which is divided into at most `MAX_CELLS` blocks along each axis."""
     for axis, size in enumerate(slice_.shape):
         slice_ = np.maximum.reduceat(slice_, np.arange(0, size, -(-size // MAX_CELLS)), axis)
     return slice_

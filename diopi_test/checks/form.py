@@ -1,4 +1,4 @@
-"""The check of the form of results: element type, shape, order in memory, and results that the callee allocates."""
+"""The check that results exist, and have the expected element type, shape and (in some functions) strides."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from diopi_test.oracle.records import Expected
 def check(run: CallRecord) -> CheckResult:
     """Check that every result exists, with the expected element type and shape.
 
-    Axes of length 1 may be missing or added. The callee may omit a result that it allocates itself and doesn't need. A
-    queried workspace size is not negative. The layout of a result that the callee allocates is checked only if the
-    caller requests a memory format.
+    In a result that the callee allocates, axes of length 1 may be missing or added. The callee may omit such a result
+    if it has no elements and the standard does not specify it. Strides are checked only if the function has a parameter
+    for the memory format. A queried workspace size must not be negative.
 
     Args:
-        run: what the call left behind.
+        run: the record of the call.
 
     Returns:
         The result of the check.

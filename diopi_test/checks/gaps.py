@@ -11,7 +11,14 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult | None:
-    """Check that the bytes between the elements of results are unchanged; return None if there are no such bytes."""
+    """Check that the bytes between the elements of results and updated tensors are unchanged.
+
+    Args:
+        run: the record of the call.
+
+    Returns:
+        The result of the check; None if there are no such bytes.
+    """
     problems, applies = [], False
     for record in run.tensors:
         if record.role is Role.input or record.before is None or not record.has_gaps:

@@ -3,8 +3,8 @@
 The first half of the calls is the warm-up, in which a vendor may fill its caches. The second half is divided into eight
 windows, and the memory is measured at their ends. A quantity grows if the median of its eight increases is larger than
 `TOLERATED_BYTES` per window. So up to four windows may contain an increase of any size: an allocator that reserves a
-large block, or a cache that reaches its final size late, is not a leak. A leak of a constant size per call is in
-every window.
+large block, or a cache that reaches its final size late, is not a leak. A leak of a constant size per call increases
+the memory in every window.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from diopi_test.execution.soak import WINDOWS, MemorySample, SoakRecord
 from diopi_test.execution.verdict import CheckResult
 
 TOLERATED_BYTES = 64 * 2**10
-"""The largest accepted median increase of a window in bytes: the pages that an allocator moves back and forth."""
+"""The largest accepted median increase per window in bytes, because an allocator reserves and returns pages."""
 
 TOLERATED_BLOCKS = 0
-"""The largest accepted median increase of a window in blocks of device memory."""
+"""The largest accepted median increase per window in blocks of device memory."""
 
 
 @final
@@ -50,7 +50,7 @@ class Growth:
 
 
 def describe_rate(quantity: str, rate: float) -> str:
-    """Return a rate with its unit: `1,040 bytes per call`."""
+    """Return a rate with its unit, such as `1,040 bytes per call`."""
     unit = "blocks" if quantity == DEVICE_BLOCKS else "bytes"
     return f"{rate:,.3g} {unit} per call" if rate < 10 else f"{rate:,.0f} {unit} per call"
 
@@ -59,7 +59,7 @@ def find_growth(samples: Sequence[MemorySample]) -> list[Growth]:
     """Return the quantities that grow with the number of calls.
 
     Args:
-        samples: the memory after the warm-up and after each window.
+        samples: the memory after the warm-up and after each window; fewer samples show no growth.
 
     Returns:
         The quantities, sorted by rate, highest first.

@@ -29,12 +29,14 @@ def find_failures(record: CallRecord) -> list[CheckResult]:
 
 
 def check(serial: Sequence[CallRecord], in_flight: Sequence[CallRecord | Error], last_error: str = "") -> CheckResult:
-    """Check that every call of a chain has correct results, and the bits that it has on its own if it must repeat them.
+    """Check that every call of a chain has correct results.
+
+    If the function must repeat its bits, the results must also equal those of the same call on its own bit for bit.
 
     Args:
         serial: the records of the same calls, each on its own. Every check of them passed.
         in_flight: for each call of the chain, its record or the error code that it returned.
-        last_error: the vendor's last error.
+        last_error: the vendor's last error, for the message about calls that returned an error code.
 
     Returns:
         The result of the check.
@@ -58,7 +60,12 @@ def check(serial: Sequence[CallRecord], in_flight: Sequence[CallRecord | Error],
 
 
 def find_problems(serial: CallRecord, record: CallRecord) -> Iterator[tuple[str, Sequence[Difference]]]:
-    """Yield the description and the differences of each problem of a call in flight."""
+    """Yield the description and the differences of each problem of a call in flight.
+
+    Args:
+        serial: the record of the same call on its own, which is correct.
+        record: the record of the call in flight.
+    """
     failures = find_failures(record)
     yield from ((f"{failure.check}: {failure.message}", failure.differences) for failure in failures)
     if failures or not (serial.prototype.repeats_bits or serial.generators):

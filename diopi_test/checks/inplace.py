@@ -20,15 +20,14 @@ from lib_rt.formats import is_inexact
 def check(sequence: CallSequence) -> CheckResult | None:
     """Check that the in-place form's result agrees with the result of the vendor's out-of-place form.
 
-    Exact results must be equal. Each of two rounded results may differ from the reference by its budget, so they may
-    differ from each other by twice the budget. A vendor may have a separate kernel for the in-place form that rounds
-    differently.
+    Exact results must be equal. Rounded results may differ from each other by the error budget, because a vendor may
+    have a separate kernel for the in-place form that rounds differently.
 
     Args:
-        sequence: the records of the calls.
+        sequence: the calls of a case.
 
     Returns:
-        The result of the check; None if there is no out-of-place call, or if several results are valid.
+        The result of the check; None if there is no out-of-place call.
     """
     if sequence.plain is None or sequence.first.run is None:
         return None
@@ -39,7 +38,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
             problems.append(f"{inplace.name} has shape {inplace.shape}, out of place it has {plain.shape}")
             continue
         plain_values = plain.values.reshape(inplace.shape)
-        is_wrong = _exceeds_both_budgets(inplace.values, plain_values, plain.dtype, expected)
+        is_wrong = _exceeds_budget(inplace.values, plain_values, plain.dtype, expected)
         if is_wrong.any():
             places.append(location.locate_in_record(sequence.first.run, inplace, "differ", is_wrong, plain_values))
             problems.append(_describe(places[-1]))
@@ -57,13 +56,20 @@ def _describe(place: Difference) -> str:
     return f"{count}, the first at {place.index}: {place.actual}, {place.expected} out of place{place.pattern_suffix}"
 
 
-def _exceeds_both_budgets(
+def _exceeds_budget(
     inplace: NDArray[np.generic], plain: NDArray[np.generic], plain_dtype: Dtype, expected: Expected
 ) -> NDArray[np.bool_]:
-    """Return a mask of the elements whose two results differ by more than twice the error budget.
+    """Return a mask of the elements whose two results differ by more than the error budget.
 
     The out-of-place result may have a wider type, because the standard converts the in-place result to the type of the
-    tensor that it overwrites.
+    tensor that it overwrites. Therefore, an element is correct if the in-place result is near the out-of-place result,
+    or if the out-of-place result, converted to the narrower type, is near the in-place result.
+
+    Args:
+        inplace: The elements of the in-place result.
+        plain: The elements of the out-of-place result, in the same shape.
+        plain_dtype: The element type of the out-of-place result.
+        expected: The expected in-place result, with its budget.
     """
     with np.errstate(all="ignore"):
         narrow = plain.astype(to_numpy(expected.dtype))
@@ -73,9 +79,9 @@ def _exceeds_both_budgets(
 
 
 def _outside_budget(actual: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
-    """Return a mask of the elements that differ from `truth` by more than the expected result's budget."""
+    """Return a mask of the specified elements that differ from `truth` by more than the expected result's budget."""
     shape = expected.values.shape
-    scaled_expected = Expected(
+    truth_with_budget = Expected(
         values=truth.reshape(shape),
         dtype=expected.dtype,
         layout=expected.layout,
@@ -83,4 +89,4 @@ def _outside_budget(actual: NDArray[np.generic], truth: NDArray[np.generic], exp
         flushed=None,
         specified=expected.specified,
     )
-    return compare(actual.reshape(shape), scaled_expected).is_wrong.reshape(actual.shape)
+    return compare(actual.reshape(shape), truth_with_budget).is_wrong.reshape(actual.shape)

@@ -1,4 +1,4 @@
-"""The check that a call does not write to its inputs, except to the elements of workspaces."""
+"""The check that a call does not write to its inputs, except to the elements of a workspace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult:
-    """Check that the storage of every input is unchanged, including the bytes between the elements."""
+    """Check that no byte of the storage of an input changed, except for the elements of workspaces."""
     problems, places = [], []
     workspaces = {parameter.name for parameter in run.prototype.parameters if parameter.annotation is Workspace}
     for record in run.tensors:

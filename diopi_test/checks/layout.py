@@ -15,7 +15,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
     need not be equal bit for bit, because a kernel for another layout may add in another order.
 
     Args:
-        sequence: what the calls of the sequence left behind.
+        sequence: the calls of a case.
 
     Returns:
         The result of the check; None if there was no such call, or if the vendor does not support the other layout.

@@ -8,13 +8,14 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(sequence: CallSequence) -> CheckResult | None:
-    """Check that a second call leaves no tensor and no device memory allocated beyond its context.
+    """Check that a second call leaves no tensor and no device memory allocated after its context is closed.
 
-    Memory that a vendor caches for later calls (tables, workspaces) exists since the first call; a leak grows with
-    every call. The check counts what the runtime sees: tensors of any context, and memory from `Device.malloc`.
+    Memory that a vendor caches for later calls (tables, workspaces) is allocated in the first call, but a leak grows
+    with every call. The check counts only what the runtime knows: tensors of any context, and memory from
+    `Device.malloc`.
 
     Args:
-        sequence: what the calls of the sequence left behind.
+        sequence: the calls of a case.
 
     Returns:
         The result of the check; None if there was no second call.

@@ -47,9 +47,9 @@ def locate(
         actual: the actual elements, in the shape of `is_wrong`.
         expected: the expected elements, in this shape.
         dtype: the element type of `actual`.
-        budget: the error budget of each element, in this shape.
+        budget: the error budget of each element, in this shape; None if the elements must be exact.
         strides: the strides of `actual`; row-major by default.
-        measured: whether the distance of an element from the expected one is meaningful.
+        measured: whether the distance of an element from the expected element is meaningful.
 
     Returns:
         The difference for the report.
@@ -85,14 +85,14 @@ def locate(
 
 
 def _find_all_patterns(tensor: IncorrectTensor, strides: Sequence[int]) -> Iterator[Pattern]:
-    """Yield the patterns of the places and of the values of the wrong elements."""
+    """Yield the patterns in the positions and in the values of the wrong elements."""
     yield from find_patterns(tensor.is_wrong, strides)
     yield from value_patterns(tensor.is_wrong, {**tensor.inputs, "expected": (tensor.expected, tensor.dtype)})
     yield from constant_pattern(tensor.is_wrong, tensor.actual, tensor.expected)
 
 
 def _elements_before(run: CallRecord, name: str) -> NDArray[Any] | None:
-    """Return the elements that a tensor of the call had before it, if the call updates the tensor; else None."""
+    """Return the elements of a tensor before the call if the call updates the tensor, else None."""
     record = next((record for record in run.tensors if record.name == name), None)
     return record.earlier if record is not None and record.role is Role.inout else None
 
@@ -104,13 +104,13 @@ def locate_in_record(
     is_wrong: Mask,
     expected: NDArray[Any],
 ) -> Difference:
-    """Return what `locate` returns for a tensor after the call; locate the difference at the first wrong element."""
+    """Describe which elements of a tensor are wrong after the call, as `locate` does without distances."""
     dtype, strides = record.dtype, record.strides
     return locate(run, record.name, problem, is_wrong, record.values, expected, dtype, strides=strides, measured=False)
 
 
 def changed_elements(run: CallRecord, record: TensorRecord) -> list[Difference]:
-    """Return which elements of a tensor that must stay unchanged differ from the elements before the call."""
+    """Return descriptions of changed elements in a tensor that a call must not change; empty if there are none."""
     earlier = record.earlier
     if earlier is None or not (changed := bits_differ(earlier, record.values)).any():
         return []
@@ -127,18 +127,18 @@ def _bits(array: NDArray[Any]) -> NDArray[np.void]:
     return np.ascontiguousarray(array).reshape(array.shape).view(np.dtype((np.void, array.itemsize)))
 
 
-@np.errstate(all="ignore")  # signalling NaN
+@np.errstate(all="ignore")  # signaling NaN
 def _find_worst(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> tuple[int, ...]:
-    """Return the index of the first wrong element with the largest error / budget."""
+    """Return the index of the first wrong element with the largest error / budget, or error without a budget."""
     severity = errors if budget is None else errors / budget
-    severity = np.where(np.isnan(severity), np.inf, severity)  # nothing is near what is not finite
+    severity = np.where(np.isnan(severity), np.inf, severity)
     worst = int(np.argmax(np.where(is_wrong, severity, -1.0)))
     return tuple(int(i) for i in np.unravel_index(worst, is_wrong.shape))
 
 
-@np.errstate(all="ignore")  # signalling NaN; infinities that agree
+@np.errstate(all="ignore")  # signaling NaN; equal infinities
 def _absolute_errors(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> FloatArray:
-    """Return the distance of each element from the expected value; infinite if a NaN or an infinity is wrong."""
+    """Return the distance of each element from the expected value; infinity if either is NaN or both are infinite."""
     kind = np.complex128 if "c" in (actual.dtype.kind, expected.dtype.kind) else np.float64
     distance = np.abs(widen(actual, dtype).astype(kind) - expected.astype(kind))
     return np.where(np.isnan(distance), np.inf, distance)
@@ -147,7 +147,7 @@ def _absolute_errors(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype)
 def _elementwise_inputs(
     run: CallRecord, name: str, shape: tuple[int, ...]
 ) -> Iterator[tuple[str, tuple[NDArray[Any], Dtype]]]:
-    """Yield the inputs from which each element of the result `name` is computed, broadcast to the result's shape.
+    """Yield the inputs of an element-wise function, broadcast to the shape of a result; nothing for other functions.
 
     Args:
         run: the record of the call.

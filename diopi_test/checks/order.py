@@ -1,4 +1,4 @@
-"""The check that a call works in stream order: after all work queued before it, and before all work queued after it."""
+"""The check that a call is executed in the order of its stream: after earlier work, and before later work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
     changed in between were written too late.
 
     Args:
-        sequence: the records of the calls.
+        sequence: the calls of a case.
 
     Returns:
         The result of the check; None if the first call wrote nothing too late and there was no second call.

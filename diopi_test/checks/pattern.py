@@ -1,8 +1,8 @@
 """Find patterns of wrong elements: one slice, every k-th element, all after an offset, whole blocks, special values.
 
-A pattern is reported in two cases. Either the pattern consists of exactly the wrong elements. Or the pattern contains
-all wrong elements, and it is unlikely that so many are in it by chance. If many patterns of a kind exist, the limit for
-each of them is lower.
+A pattern is a set of elements. It is reported in two cases, both of which must be unlikely for random errors. Either
+the pattern consists of exactly the wrong elements. Or it contains all wrong elements and some correct ones. If many
+similar patterns exist, it is more likely that random errors match one of them, and more evidence is required.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FORMATS, is_subnormal
 
 Mask = NDArray[np.bool_]
-"""A Boolean array with the shape of a tensor, which is true for some elements."""
+"""A Boolean array with the shape of a tensor, which selects elements."""
 
 MAX_LOG_CHANCE_EXACT, MAX_LOG_CHANCE_WITHIN = math.log(0.05), math.log(0.01)
-"""A pattern is reported if the logarithm of its probability for random errors is lower than this limit. The first limit
-applies to patterns with exactly the wrong elements, the second one to patterns that also contain correct elements."""
+"""A pattern is reported if the logarithm of its probability for random errors is below a limit.
+
+The first limit applies to patterns that consist of exactly the wrong elements, the second one to patterns that also
+contain correct elements."""
 
 TILE_SIZES = tuple(2**power for power in range(2, 13))
 """Sizes of tiles and vectors; the remainder of an axis after the last full tile is a possible pattern."""
@@ -87,7 +89,7 @@ class _BoundingSlice:
         text: the slice in the notation of NumPy.
         size: the number of elements in the slice.
         total: the number of elements of the tensor.
-        choices: the logarithm of the number of similar slices.
+        choices: the logarithm of the number of slices of the tensor that restrict the same axes.
     """
 
     text: str
@@ -97,7 +99,10 @@ class _BoundingSlice:
 
 
 def _bounding_slice(is_wrong: Mask) -> _BoundingSlice | None:
-    """Return the smallest slice with all wrong elements; None for the whole tensor or a tensor with a single axis."""
+    """Return the smallest slice with all wrong elements.
+
+    The result is None if this slice is the whole tensor, or if fewer than two axes are longer than 1.
+    """
     if sum(length > 1 for length in is_wrong.shape) < 2:
         return None
     parts, size, choices = [], 1, 0.0
@@ -115,7 +120,7 @@ def _bounding_slice(is_wrong: Mask) -> _BoundingSlice | None:
 
 
 def _format_indices(indices: NDArray[np.intp], length: int) -> str:
-    """Return indices along an axis as a slice; `:` if they are all indices or no regular sequence."""
+    """Return sorted indices along an axis as text: `3`, `4:9`, `:10:2`; `:` for all indices or unequal distances."""
     first, last, steps = int(indices[0]), int(indices[-1]), np.diff(indices)
     if len(indices) == 1 and length > 1:
         return str(first)
@@ -139,7 +144,7 @@ def _within_a_slice(box: _BoundingSlice | None, count: int) -> list[Pattern]:
     return [Pattern(PatternKind.slice, f"all in {box.text}, which has {box.size}")]
 
 
-# Elements numbered one after the other
+# Patterns in the flat order of the elements
 
 
 @final
@@ -161,14 +166,14 @@ class _Runs:
 
     @property
     def length(self) -> int:
-        """The length of all runs, except for a shorter last run at the end of the mask; 0 if the lengths differ."""
+        """The common length of the runs; 0 if they differ. A last run that ends with the mask may be shorter."""
         lengths = self.ends - self.starts
         whole = lengths[:-1] if self.ends[-1] == self.total and lengths[-1] <= lengths[0] else lengths
         return int(lengths[0]) if (whole == lengths[0]).all() else 0
 
     @property
     def period(self) -> int:
-        """The distance between the starts of runs if it is constant over the whole mask; else 0."""
+        """The distance between the starts of runs; 0 if it is not the same over the whole mask."""
         steps = np.diff(self.starts)
         if not steps.size or (steps != steps[0]).any():
             return 0
@@ -189,7 +194,7 @@ def _exact_pattern(line: Mask, order: str) -> list[Pattern]:
 
 
 _ScoredPattern = tuple[Pattern, float] | None
-"""A pattern, and the logarithm of how many like it there are."""
+"""A pattern, and the logarithm of the number of similar patterns; None if no pattern was found."""
 
 
 def _single_run(runs: _Runs) -> tuple[Pattern, float]:
@@ -207,13 +212,18 @@ def _single_run(runs: _Runs) -> tuple[Pattern, float]:
 
 
 def _tile_size(number: int) -> str:
-    """Return the largest power of two that divides a number, if it is a usual size of tiles."""
+    """Return `, a multiple of N` with the largest power of two that divides a number; an empty text if N < 32."""
     power = number & -number
     return f", a multiple of {power}" if power >= MIN_ALIGNMENT else ""
 
 
 def _periodic_runs(runs: _Runs, excluded: str) -> _ScoredPattern:
-    """Return the pattern of runs at equal distances over the whole line; `excluded` prefixes its description."""
+    """Return the pattern of runs of equal length at equal distances over the whole mask.
+
+    Args:
+        runs: the runs of wrong elements, or of correct elements.
+        excluded: the beginning of the description: `all but ` for correct elements, else empty.
+    """
     length, period = runs.length, runs.period
     if not length or not period:
         return None
@@ -245,7 +255,7 @@ def _including_patterns(line: Mask, order: str) -> list[Pattern]:
     if period > 1 and (1 - count) * math.log(period) + math.log(2) < MAX_LOG_CHANCE_WITHIN:
         text = f"all in 1 of every {period} elements, numbers {first % period}, {first % period + period}, …{order}"
         found.append(Pattern(PatternKind.period, text))
-    # Each end of the range is evidence by itself, or together with the other end, where one wrong element lies.
+    # Each end of the range is tested on its own, and also together with the other end, at which a wrong element lies.
     span, end = last + 1 - first, last + 1
     after = is_unlikely(total - first, total, count) or is_unlikely(span, end, count - 1)
     before = is_unlikely(end, total, count) or is_unlikely(span, total - first, count - 1)
@@ -257,16 +267,16 @@ def _including_patterns(line: Mask, order: str) -> list[Pattern]:
 
 
 def is_unlikely(part: int, total: int, count: int) -> bool:
-    """Return whether it is unlikely that all `count` of `total` random elements lie in a part of this size."""
+    """Return whether `count` random elements of `total` are unlikely to lie all in a part with `part` elements."""
     return count * math.log(part / total) < MAX_LOG_CHANCE_WITHIN
 
 
 # Special values
 
 
-@np.errstate(invalid="ignore")  # signalling NaN
+@np.errstate(invalid="ignore")  # signaling NaN
 def value_patterns(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> list[Pattern]:
-    """Return the classes of special values to which the elements of an array belong at all wrong positions.
+    """Return the patterns of wrong elements at which an array has a special value, such as `only where input is NaN`.
 
     Args:
         is_wrong: which elements are wrong; at least one is.
@@ -283,9 +293,9 @@ def value_patterns(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtyp
     return found
 
 
-@np.errstate(invalid="ignore")  # signalling NaN
+@np.errstate(invalid="ignore")  # signaling NaN
 def rarest_special_class(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> tuple[str, int] | None:
-    """Return the rarest class of special values that an array has at all wrong elements, unless this may be chance.
+    """Return the rarest class of special values, such as NaN, to which an array belongs at all wrong elements.
 
     Args:
         is_wrong: which elements are wrong; at least one is.
@@ -293,7 +303,7 @@ def rarest_special_class(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> t
         dtype: the element type of the array.
 
     Returns:
-        The name of the class and the number of its elements; None if there is no such class.
+        The name of the class and the number of its elements; None if there is no such class, or if this may be chance.
     """
     alike = {text for text, special in _special_value_masks(array[is_wrong], dtype) if special.all()}
     candidates = [
@@ -308,7 +318,7 @@ def rarest_special_class(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> t
 
 
 def _is_distinctive(special: Mask, is_wrong: Mask) -> bool:
-    """Return whether it is unlikely that all wrong elements are at special values by chance."""
+    """Return whether it is unlikely by chance that all wrong elements are among the elements with a special value."""
     count, size, total = int(is_wrong.sum()), int(special.sum()), is_wrong.size
     return (count == size and -_log_choose(total, count) < MAX_LOG_CHANCE_EXACT) or is_unlikely(size, total, count)
 
@@ -335,9 +345,9 @@ def _special_value_masks(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[st
         yield "negative", array < 0
 
 
-@np.errstate(invalid="ignore")  # signalling NaN
+@np.errstate(invalid="ignore")  # signaling NaN
 def constant_pattern(is_wrong: Mask, actual: NDArray[Any], expected: NDArray[Any]) -> list[Pattern]:
-    """Return the pattern of two or more wrong elements that are equal although several values are expected there."""
+    """Return the pattern of two or more wrong elements that are all equal although different values are expected."""
     found, wanted = np.ascontiguousarray(actual[is_wrong]), expected[is_wrong]
     several = len(wanted) > 1 and (wanted != wanted[0]).any()
     bits = found.view(np.uint8).reshape(len(found), -1)

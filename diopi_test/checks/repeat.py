@@ -1,4 +1,4 @@
-"""The check that equal calls have equal results, wherever in memory their tensors are."""
+"""The check that a repeated call with tensors at other addresses has equal results."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.records import Expected
 
 PROBLEM = "have other bits"
-"""What the message says of the results that differ between the two calls; the number of elements precedes it."""
+"""The predicate in the message about results that differ: "3 of 15 elements have other bits"."""
 
 
 def check(sequence: CallSequence) -> CheckResult | None:
     """Check that a second call with equal inputs has correct results that are equal bit for bit.
 
     The second call gets new tensors at other offsets in their storages. The offsets differ by multiples of 256 bytes,
-    because a correct kernel may add, and so round, in another order if the alignment changes. These results must be
-    correct but need not be equal: results of functions that don't guarantee equal bits (`Prototype.repeats_bits`),
-    results that a validator checks, and elements that the standard doesn't specify.
+    because a correct kernel may add, and so round, in another order if the alignment changes. Some results must be
+    correct but need not be equal:
+
+    - results of functions that don't guarantee equal bits (`Prototype.repeats_bits`)
+    - results that a validator checks, and elements that the standard doesn't specify
+    - rounded results, if the vendor declares that the order of its sums varies
 
     Args:
-        sequence: what the calls of the sequence left behind.
+        sequence: the calls of a case.
 
     Returns:
-        The result of the check; None if there was no second call, or if the first one failed.
+        The result of the check; None if there was no second call, or if the first call returned an error.
     """
     if sequence.queued is None or sequence.first.run is None:
         return None
@@ -52,7 +55,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
 
 
 def _must_repeat_bits(run: CallRecord) -> bool:
-    """Return whether an equal call must return equal bits: rounded sums need not if the vendor declares it."""
+    """Return whether an equal call must return equal bits, with the arithmetic that the vendor declares."""
     is_exempt = run.case.has_unordered_sums and run.prototype.guarantee == "rounded"
     return not is_exempt and _repeats_bits(run.prototype)
 
@@ -64,7 +67,14 @@ def _repeats_bits(prototype: Prototype) -> bool:
 
 
 def find_bit_differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
-    """Yield the differences between the bits of the results of two calls."""
+    """Yield a difference for each result of two equal calls whose specified elements differ in a bit.
+
+    Results that need a validator are skipped.
+
+    Args:
+        first: the record of the first call, whose elements are the expected ones in the difference.
+        again: the record of the repeated call.
+    """
     for (first_record, expected), (second_record, _) in zip(first.results(), again.results(), strict=True):
         if expected.needs_validator or are_bits_equal(first_record.values, second_record.values):
             continue

@@ -1,4 +1,4 @@
-"""The check that every call of a soak test has the correct results, and the bits of the first call if it must."""
+"""The check that every call of a soak test has correct results, and equal bits where the function must repeat them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_LISTED = 10
 
 
 def check(record: SoakRecord) -> CheckResult:
-    """Check that no call of a soak test has wrong results.
+    """Check that no call of a soak test was recorded as wrong.
 
     Args:
         record: the observations of the soak test.

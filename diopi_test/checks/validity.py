@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from diopi_test.execution.call_record import CallRecord
+from diopi_proto.parameters import Role
+from diopi_test.execution.call_record import CallRecord, TensorRecord, are_bits_equal
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.arithmetic.elementary import DeclaredErrors
 from diopi_test.oracle.data import widen
@@ -24,24 +25,46 @@ def check(run: CallRecord) -> CheckResult | None:
         for record, expected in results
         if record.values.size != expected.values.size
     ]
-    with np.errstate(all="ignore"):  # wrong answers may be anything
+    with np.errstate(all="ignore"):  # wrong results may have any values
         problems = problems or list(_problems_of_draws(find_validator(run.prototype), _completed_call(run)))
-    return CheckResult(check="validity", passed=not problems, message="; ".join(problems))
+        names = tuple(_name_trivial_results(run)) if problems else ()
+    return CheckResult(check="validity", passed=not problems, message="; ".join(problems), problems=names)
+
+
+MIN_ELEMENTS = 8
+"""The minimum number of elements for which it is not considered chance that all of them are 0."""
+
+
+def _name_trivial_results(run: CallRecord) -> Iterator[str]:
+    """Yield `unchanged` if all updated results are as before the call; else yield `zeros` if all results are 0."""
+    records = [record for record, expected in run.results() if expected.needs_validator]
+    if sum(record.values.size for record in records) < MIN_ELEMENTS:
+        return
+    if all(_is_unchanged(record) for record in records):
+        yield "unchanged"
+    elif not any(record.values.any() for record in records):
+        yield "zeros"
+
+
+def _is_unchanged(record: TensorRecord) -> bool:
+    """Return whether a tensor that the call has to update has the same bits as before the call."""
+    earlier = record.earlier if record.role is Role.inout else None
+    return earlier is not None and are_bits_equal(earlier, record.values)
 
 
 def _problems_of_draws(validator: Validator, call: CompletedCall) -> Problems:
-    """Yield the problems of a call's results, and those of the calls that draw other numbers for the same arguments."""
+    """Yield the problems of a call's results, and of the results of its repetitions with other random numbers."""
     yield from validator(call)
     for description, redraw in call.redraws.items():
         yield from (f"{description}: {problem}" for problem in validator(redraw))
 
 
 def _completed_call(run: CallRecord) -> CompletedCall:
-    """Return the arguments and results of a call in the reference's arithmetic, for the validator."""
+    """Return a call for the validator, with arguments and results in the types in which the reference computes."""
     results, expected = {}, {}
     has_signed_zeros = True
     for record, wanted in run.results():
-        with np.errstate(invalid="ignore"):  # poison is a signalling NaN
+        with np.errstate(invalid="ignore"):  # poison is a signaling NaN
             results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
         expected[record.name] = widen(wanted.values, wanted.dtype)
         has_signed_zeros &= wanted.has_signed_zeros

@@ -18,14 +18,16 @@ from diopi_test.execution.verdict import CheckResult, RoundingErrors
 from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import Expected
 from diopi_test.oracle.rms_limit import MIN_ELEMENTS, rms_limit
+from diopi_test.oracle.subnormals import must_keep_subnormals
 from lib_rt.dtypes import to_numpy
 from lib_rt.formats import FloatArray, format_of
 
 Mask = NDArray[np.bool_]
+"""A Boolean array with the shape of a result, which selects elements."""
 
 MAX_POOLED = 1 << 16
-"""The maximum number of elements of a result that are pooled over the cases of a function. Of larger results, only
-every n-th element is pooled."""
+"""The maximum number of rounded elements from which the root mean square of a result is computed. In larger results, it
+is computed from every n-th element, unless the errors of all elements exceed the limit."""
 
 
 @final
@@ -38,7 +40,8 @@ class ResultComparison:
         ratio: the largest error / (K · unit), where unit = s + ulp + eps·m. It is infinite if a NaN, an infinity or the
             sign of a zero is wrong, and None if the elements must be exact or there are none.
         errors: the errors of the distinct elements that may be rounded; None if all elements are exact.
-        flushed: how many subnormal elements are zero, or are computed from subnormal inputs replaced by zero.
+        flushed: the number of elements that are accepted although they are zero instead of subnormal, or are computed
+            from inputs of which the subnormal ones were replaced by zero.
     """
 
     is_wrong: Mask
@@ -48,7 +51,7 @@ class ResultComparison:
 
     @property
     def rms(self) -> float | None:
-        """The root mean square of error / unit over distinct rounded elements; None if there are too few."""
+        """The root mean square of error / unit over distinct rounded elements; None for too few elements."""
         return self.errors.rms if self.errors is not None and self.errors.elements >= MIN_ELEMENTS else None
 
     @property
@@ -60,10 +63,10 @@ class ResultComparison:
 def check(run: CallRecord) -> CheckResult:
     """Check that every result element is within its budget, and the errors' root mean square within its limit.
 
-    The check `validity` covers results that need a validator.
+    Elements without a budget must be exact. The check `validity` covers results that need a validator.
 
     Args:
-        run: what the call left behind.
+        run: the record of the call.
 
     Returns:
         The result of the check.
@@ -106,7 +109,7 @@ def _find_problems(
 
 
 def _largest_ratio(comparison: ResultComparison) -> float | None:
-    """Return the largest error / budget; without a budget, return infinity if an element is wrong, else None."""
+    """Return the largest error / budget; for an exact result, return infinity if an element is wrong, else None."""
     return math.inf if comparison.ratio is None and comparison.is_wrong.any() else comparison.ratio
 
 
@@ -132,17 +135,28 @@ class _ComparableResult:
 
 def _comparable_results(run: CallRecord) -> Iterator[_ComparableResult]:
     """Yield the results of a call that do not need a validator: tensors, and values returned through pointers."""
+    keeps_subnormals = run.prototype.moves_numbers and must_keep_subnormals(run.case)
     for record, expected in run.results():
         if not expected.needs_validator:
+            if keeps_subnormals:
+                expected = replace(expected, may_flush=False, flushed=None)
             strides = record.strides if record.shape == expected.values.shape else ()
             yield _ComparableResult(name=record.name, actual=record.values, expected=expected, strides=strides)
     for value in run.values:
         yield _ComparableResult(name=value.name, actual=np.asarray(value.actual), expected=value.expected)
 
 
-@np.errstate(invalid="ignore")  # poison is a signalling NaN
+@np.errstate(invalid="ignore")  # poison is a signaling NaN
 def compare(actual: NDArray[Any], expected: Expected) -> ResultComparison:
-    """Compare a result with its expectation, element by element, where the standard specifies it."""
+    """Compare the specified elements of a result with the expected elements.
+
+    Args:
+        actual: the actual elements, in the shape of the expected ones.
+        expected: the expected result.
+
+    Returns:
+        The comparison. Unspecified elements are never wrong.
+    """
     if not expected.has_signed_zeros:
         actual = _with_expected_zeros(actual, expected.values)
     if (is_specified := expected.specified) is None:
@@ -154,21 +168,21 @@ def compare(actual: NDArray[Any], expected: Expected) -> ResultComparison:
 
 
 def _with_expected_zeros(actual: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """Return a result with the expected signs of zeros; complex zeros have no sign."""
+    """Return a real result in which zeros have the sign of the expected zero; return a complex result unchanged."""
     if actual.dtype.kind not in "f" or values.dtype.kind not in "f":
         return actual
     return np.where((actual == 0) & (values == 0), values.astype(actual.dtype), actual)
 
 
 def _select_specified(expected: Expected, is_specified: Mask) -> Expected:
-    """Return the expectation of the elements that `is_specified` selects."""
+    """Return the expected result of the elements that `is_specified` selects, as a flat array."""
     budget = None if expected.budget is None else expected.budget.select(is_specified)
     flushed = None if expected.flushed is None else expected.flushed[is_specified]
     return replace(expected, values=expected.values[is_specified], budget=budget, flushed=flushed, specified=None)
 
 
 def _compare_elements(actual: NDArray[Any], expected: Expected) -> ResultComparison:
-    """Compare all elements of a result, by the budget or exactly; flushed subnormal numbers are not wrong."""
+    """Compare all elements of a result, within the budget or exactly; accept flushed subnormal numbers."""
     if expected.budget is None and expected.dtype in COMPONENT:
         return _compare_parts(actual, expected)
     if expected.values.dtype.kind not in "fc":
@@ -222,7 +236,7 @@ def _are_equal(actual: NDArray[Any], expected: NDArray[Any]) -> Mask:
 
 
 def _is_flushed_exactly(actual: NDArray[Any], expected: Expected) -> Mask:
-    """Return a mask of the elements of an exact result that are wrong only because a subnormal was flushed."""
+    """Return a mask of the elements of an exact result that are 0 or have their `flushed` value, as they may."""
     if not expected.may_flush:
         return np.zeros(actual.shape, bool)
     tiny = np.abs(expected.values) < format_of(expected.dtype).tiny
@@ -231,7 +245,11 @@ def _is_flushed_exactly(actual: NDArray[Any], expected: Expected) -> Mask:
 
 
 def _is_flushed(actual: NDArray[Any], expected: Expected) -> Mask:
-    """Return a mask of the elements that are zero where a subnormal or a result of subnormal inputs is expected."""
+    """Return a mask of the elements that are within the budget if subnormal numbers are flushed to zero.
+
+    Either the expected element, or a part of it, is subnormal or nearly so, and the actual one is zero. Or the element
+    is within the budget of the value that results if subnormal inputs are replaced by zero.
+    """
     if not expected.may_flush:
         return np.zeros(actual.shape, bool)
     restored, is_restored = _restore_flushed(
@@ -245,7 +263,18 @@ def _is_flushed(actual: NDArray[Any], expected: Expected) -> Mask:
 
 
 def _restore_flushed(actual: NDArray[Any], values: NDArray[Any], limit: FloatArray) -> tuple[NDArray[Any], Mask]:
-    """Replace zeros below a limit by the expected values; return the result and a mask of the changed elements."""
+    """Return a result in which zeros are replaced by the expected values where these are smaller than a limit.
+
+    The parts of complex numbers are treated separately.
+
+    Args:
+        actual: the actual elements.
+        values: the expected elements.
+        limit: the limit of each element.
+
+    Returns:
+        The elements, and a mask of those that were replaced.
+    """
     if np.iscomplexobj(actual) or np.iscomplexobj(values):
         real, is_real = _restore_flushed(actual.real, values.real, limit)
         imaginary, is_imaginary = _restore_flushed(actual.imag, values.imag, limit)
@@ -276,17 +305,20 @@ def _errors_in_units(actual: NDArray[Any], expected: Expected) -> FloatArray:
             units = _with_special_values(units, actual, expected)
         zeros = (actual == 0) & (reference == 0)
         if zeros.any():
-            cancelled = budget.covers_subnormals(expected.dtype)
-            units = np.where(zeros & ~cancelled & ~_has_same_sign(actual, reference), np.inf, units)
+            cancels = budget.covers_subnormals(expected.dtype)
+            units = np.where(zeros & ~cancels & ~_has_same_sign(actual, reference), np.inf, units)
     return units
 
 
 def _with_special_values(units: FloatArray, actual: NDArray[Any], expected: Expected) -> FloatArray:
-    """Return `units` with the errors of elements where the actual or expected value is an infinity or a NaN."""
+    """Return `units` with the errors of infinities and NaN: 0 if the element is correct, else infinity.
+
+    An infinity with the correct sign is also correct if the expected value is finite, but may exceed the largest number
+    of the type by its error.
+    """
     reference = expected.values
-    infinite = (
-        ~np.isfinite(actual) if np.iscomplexobj(actual) else np.isinf(actual)
-    )  # parts of what overflows may cancel
+    # if a complex number overflows, a part of it may be NaN, as the difference of two infinities
+    infinite = ~np.isfinite(actual) if np.iscomplexobj(actual) else np.isinf(actual)
     overflowed = (
         infinite
         & np.isfinite(reference)
@@ -297,7 +329,7 @@ def _with_special_values(units: FloatArray, actual: NDArray[Any], expected: Expe
 
 
 def _subtract(actual: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
-    """Return actual − reference; zero for a part of a complex number that is the same infinity or a NaN in both."""
+    """Return actual − reference; for complex numbers, a part is 0 if it is the same infinity or NaN in both."""
     difference = np.asarray(actual - reference)
     if np.iscomplexobj(difference):
         for part in (np.real, np.imag):
@@ -339,7 +371,7 @@ def _rounding_errors(units: FloatArray, expected: Expected) -> RoundingErrors | 
 
 
 def _locate_wrong(run: CallRecord, result: _ComparableResult, is_wrong: Mask, problem: str) -> Difference:
-    """Return where a result is wrong, with its budgets."""
+    """Describe the elements of a result that `is_wrong` selects, of which `problem` is the predicate."""
     expected = result.expected
     budget = None if expected.budget is None else expected.budget.limit
     return location.locate(

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 LIMITS: Sequence[int] = (2**15, 2**16)
-"""Offsets from which on 16-bit offsets wrap around, with and without a sign."""
+"""The first offsets that signed and unsigned 16-bit integers can't represent."""
 
 MIN_WRAPPED = 32
-"""Number of wrong elements from which on a coincidence with the wrapped offsets is not chance."""
+"""The minimum number of wrong elements for which it is not considered chance that they are at wrapped offsets."""
 
 TOLERANCE = 64
 """The largest difference of equal results, in units of the relative precision of the element type."""
@@ -22,7 +22,7 @@ TOLERANCE = 64
 def are_places_wrapped(
     actual: NDArray[Any], expected: NDArray[Any], is_wrong: NDArray[np.bool_], tolerance: float
 ) -> bool:
-    """Return whether the elements beyond a limit are those of the offsets modulo the limit.
+    """Return whether wrong elements are explained by offsets that wrap around at 2^15 or 2^16.
 
     If a kernel reads at wrapped offsets, the elements beyond the limit repeat the first elements. If it writes at
     wrapped offsets, the last elements replace the first ones.

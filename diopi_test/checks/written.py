@@ -10,13 +10,13 @@ from lib_rt import is_poison
 
 
 def check(run: CallRecord) -> CheckResult:
-    """Check that no result element still has the bit pattern that filled the tensor before the call.
+    """Check that no specified result element still has the poison, the bits that filled the tensor before the call.
 
-    An integer element may equal this bit pattern if that is the expected value. The check `validity` covers
-    integers that need a validator.
+    An integer element may have these bits if they are the expected value. The check `validity` covers integers that
+    need a validator.
 
     Args:
-        run: what the call left behind.
+        run: the record of the call.
 
     Returns:
         The result of the check.

@@ -37,7 +37,7 @@ PREFIX = CaseClass.aliased.value
 """The prefix of the labels of these cases."""
 
 UNSUITABLE_CLASSES = frozenset({CaseClass.open, CaseClass.special, CaseClass.negative})
-"""The classes of stored cases from which no case with other values is derived."""
+"""The classes of stored cases from which no case is derived whose inputs have other values than the stored ones."""
 
 MAX_ELEMENTS = 10_000
 """The maximum number of elements of an input in a case for which the reference is evaluated."""
@@ -46,11 +46,11 @@ MAX_ELEMENTS = 10_000
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """What shares memory in a call.
+    """The parameters that share memory in a call.
 
     Attributes:
-        result: the result that is also the tensor of `argument`; empty if no result is.
-        argument: the argument that the result overwrites; empty if no result does.
+        result: the result for which the caller passes the tensor of `argument`; empty if there is none.
+        argument: the argument that the result overwrites; empty if there is none.
         pair: the two inputs that share memory; None if no inputs do.
         overlaps: whether the inputs overlap, rather than being one tensor.
         transposes: whether the second input is a view of the first one with the last two axes exchanged.
@@ -66,7 +66,7 @@ class Sharing:
 
     @property
     def aliases(self) -> dict[str, str]:
-        """The parameters and entries for which the tensor of another argument is passed, see `BaselineCase`."""
+        """The parameter whose tensor is passed, by the parameter for which it is passed as well; see `BaselineCase`."""
         return {
             **({self.result: self.argument} if self.result and self.result != self.argument else {}),
             **({self.pair.second: self.pair.first} if self.pair is not None and self.is_one_tensor else {}),
@@ -94,13 +94,16 @@ def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
 
 
 def needs_reference(prototype: Prototype, label: str) -> bool:
-    """Return whether deriving the case called `label` evaluates the reference."""
+    """Return whether the case called `label` has one tensor for two inputs, which may require the reference.
+
+    The reference is evaluated if sharing changes the values of an input.
+    """
     sharing = aliased_targets(prototype)[label]
     return sharing.pair is not None or bool(sharing.array)
 
 
 def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> BaselineCase:
-    """Derive the case called `label` from `case`, with a single call.
+    """Derive the case called `label` from a stored case. Its function is called only once, even at level `smoke`.
 
     Args:
         case: The stored case.
@@ -111,8 +114,8 @@ def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> B
         The derived case.
 
     Raises:
-        DerivationError: The reference accepts none of the arguments.
-        KeyError: The case can't be derived from `case`.
+        DerivationError: The reference has no stable results for any choice of the shared values.
+        KeyError: The tensors of `case` can't share memory in this way.
     """
     sharing = aliased_targets(prototype)[label]
     if not _can_derive(prototype, case, sharing):
@@ -216,7 +219,7 @@ def _has_equal_layout(case: BaselineCase, sharing: Sharing) -> bool:
 
 
 def _can_share_inputs(case: BaselineCase, sharing: Sharing) -> bool:
-    """Return whether two inputs of the case can share memory, with values for which the reference is evaluated."""
+    """Return whether two inputs of the case can share memory, and are small enough to evaluate the reference again."""
     assert sharing.pair is not None
     first, second = case.arguments[sharing.pair.first], case.arguments[sharing.pair.second]
     if not isinstance(first, BaselineTensor) or not isinstance(second, BaselineTensor):
@@ -237,10 +240,10 @@ def _can_share_inputs(case: BaselineCase, sharing: Sharing) -> bool:
 
 
 def _divide_equally(case: BaselineCase, pair: InputPair) -> bool:
-    """Return whether two inputs that divide rows into sequences divide equally many rows in the same way.
+    """Return whether two inputs that divide rows into sequences divide the same number of rows in the same way.
 
-    The result is True for other inputs. If only the index of a baseline file was read, all elements are zero, so that
-    only the number of rows decides.
+    The result is True for other inputs. If `case` was read without its data, all elements are zero, so that only the
+    number of rows decides.
     """
     if not pair.divided:
         return True
@@ -264,7 +267,7 @@ def _dtype_shape_and_layout(tensor: BaselineTensor | Expected) -> tuple[Any, ...
 
 
 def _common_storage(case: BaselineCase, sharing: Sharing) -> SharedStorage:
-    """Return the storage of two inputs: the second one begins in the middle of the first one, or transposes it."""
+    """Return the common storage of two inputs: the second begins in the middle of the first, or transposes it."""
     pair = sharing.pair
     assert pair is not None
     shift = 0 if sharing.transposes else case.arguments[pair.first].values.size // 2
@@ -329,7 +332,7 @@ def _is_finite(case: BaselineCase) -> bool:
 
 
 def _choose_values(case: BaselineCase, candidates: Sequence[Mapping[str, BaselineTensor]]) -> BaselineCase:
-    """Return the case with the first arguments whose results are finite; with the first valid ones if there are none.
+    """Return the case with the first candidate whose results are finite, or else with the first valid candidate.
 
     Args:
         case: The case.
@@ -339,7 +342,7 @@ def _choose_values(case: BaselineCase, candidates: Sequence[Mapping[str, Baselin
         The case with its arguments and expected results.
 
     Raises:
-        DerivationError: The reference accepts none of the arguments.
+        DerivationError: The reference has no stable results for any candidate.
     """
     valid, reason = [], DerivationError(f"{case.id} has no arguments")
     for arguments in candidates:

@@ -11,19 +11,21 @@ from lib_rt import CallError, Device
 from lib_rt.stream import Stream
 
 COPY_BYTES, COPY_COUNT = 2**20, 8
-"""The size in bytes and the number of the copies that precede the inputs in the queue. They take about a millisecond
-on a host, and some hundredths of a millisecond on a chip: longer than a function that does not wait takes to read
-its inputs."""
+"""The size in bytes and the number of the copies that precede the inputs in the queue.
+
+They take about a millisecond on a host, and some hundredths of a millisecond on a chip. A vendor that fails to wait for
+its inputs reads them earlier."""
 
 ATTEMPTS = 3
 """The number of measurements that must show immediate copies before the device is considered to copy immediately."""
 
 MIN_COPY_SECONDS = 1e-4
-"""Minimum duration in seconds of the calls that enqueue the copies if these calls execute the copies, at 80 GB/s. If
-the calls take less time, omitting the copies would save too little."""
+"""If the calls that enqueue all copies take less than this many seconds, the copies are never omitted.
+
+A device that copies 80 GB/s takes as long to execute the copies. Omitting faster copies would save too little."""
 
 MAX_WAIT_SHARE = 0.05
-"""Maximum duration of waiting for an idle stream, relative to the duration of the calls."""
+"""If waiting for the copies takes more than this share of the time of the calls, the copies are not immediate."""
 
 _copies_immediately_by_device: WeakKeyDictionary[Device, bool] = WeakKeyDictionary()
 """Whether a device has finished a copy when the call that enqueues it returns, for each measured device."""
@@ -31,10 +33,13 @@ _copies_immediately_by_device: WeakKeyDictionary[Device, bool] = WeakKeyDictiona
 
 @final
 class Ballast:
-    """Copies for the streams of one context; their memory is allocated at first use.
+    """Copies that keep the streams of one context busy; their memory is allocated at first use.
 
     Some devices have finished a copy when the call that enqueues it returns. Copies can't keep such a device busy, so
-    they are omitted. Whether a device is one of these is measured once.
+    they are omitted. Each device is measured once to find this out.
+
+    Args:
+        device: The device that executes the copies.
     """
 
     def __init__(self, device: Device) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from diopi_test.oracle.records import BaselineCase
 
 Target = TypeVar("Target")
-"""The description of a change."""
+"""The type of the description of a change to a stored case."""
 
 
 def find_bases(

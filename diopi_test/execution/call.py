@@ -61,7 +61,7 @@ class Call:
         context: the context of the call, which the caller closes; by default a new one that the call closes.
 
     Attributes:
-        damage: the first guard zone that was written to, if one was; known once the call is closed.
+        damage: the guard zone that was found damaged when the call closed its context; empty if none was.
     """
 
     def __init__(
@@ -101,7 +101,17 @@ class Call:
         release_freed_memory(sum(image.nbytes for image in images if image is not None))
 
     def run(self) -> CallRecord:
-        """Call the function and return the record of the call; raise RejectedCallError if it returns an error code."""
+        """Call the function and return the record of the call.
+
+        A function that draws random numbers is called several times: from later states of its generators, with another
+        seed, and again from the same state.
+
+        Returns:
+            The record of the first call, which contains the records of the other calls.
+
+        Raises:
+            RejectedCallError: The function returned an error code.
+        """
         run = self._run_once()
         if not self.case.draws:
             return run
@@ -144,7 +154,10 @@ class Call:
         return [placed.name for placed, first, now in pairs if placed.expected is not None and (first != now).any()]
 
     def count_unreleased(self) -> tuple[int, int]:
-        """Return the tensors and blocks of device memory that were allocated since the call began; call it last."""
+        """Return how many more tensors and blocks of device memory exist than when this object was created.
+
+        Call this method last, after the call is closed.
+        """
         if _count_allocations(self._device) != self._allocations_before:
             gc.collect()  # unreachable tensors no longer count
         tensors, blocks = _count_allocations(self._device)
@@ -185,7 +198,11 @@ class Call:
         return self._generators[name]
 
     def _send_inputs_and_call(self) -> tuple[Error, dict[str, tuple[int, int]]]:
-        """Call the function and return its error code, and the states of the generators before."""
+        """Create tensors, send the inputs and call the function.
+
+        Returns:
+            The error code, and the seed and offset of each generator before the call, by parameter name.
+        """
         call = self.prepare()
         before = self.generator_states()
         self.send_inputs()
@@ -194,7 +211,11 @@ class Call:
         return code, before
 
     def record_call(self, before: dict[str, tuple[int, int]]) -> CallRecord:
-        """Return the record of the call; the results are copied back as soon as the stream reaches the copies."""
+        """Return the record of a call that was made; the copies of its results are queued behind the call.
+
+        Args:
+            before: The seed and offset of each generator before the call, by parameter name.
+        """
         values, missing = self._collect_boxes()
         self._read_first = self._read_storages()
         tensors = [self._record_tensor(*pair) for pair in zip(self._placed, self._read_first, strict=True)]
@@ -215,15 +236,16 @@ class Call:
         return {name: (generator.seed, generator.offset) for name, generator in self._generators.items()}
 
     def _reset_generators(self, difference: int = 0) -> None:
-        """Reset the generators to the seed of the case, or to a seed that differs from it in these bits."""
+        """Reset the generators to offset 0 and the seed of the case; invert the bits of the seed in `difference`."""
         for name, generator in self._generators.items():
             generator.seed = self._seeds[name] ^ difference
             generator.offset = 0
 
     def send_inputs(self) -> None:
-        """Copy the inputs to the device; the host does not wait for the copies if the call is queued.
+        """Copy the inputs to the device, and wait for the copies.
 
-        Inputs in host memory are written immediately.
+        If the mode is `queued`, the host does not wait, and the copies are queued behind copies that keep the stream
+        busy. Inputs in host memory are written immediately.
         """
         if self.mode.queued:
             self.context.stream.synchronize()
@@ -275,7 +297,11 @@ class Call:
         return contents
 
     def _collect_boxes(self) -> tuple[list[ValueRecord], dict[str, Expected]]:
-        """Return the numbers returned by pointer and the missing results; add the callee's tensors to the call."""
+        """Read the boxes into which the callee has put its results; add tensors that it allocated to the call.
+
+        Returns:
+            The numbers that were returned by pointer; and, by name, the expected results that are missing.
+        """
         values, missing = [], {}
         for boxed in self._rounds[-1].boxes:
             name, value = boxed.name, boxed.box.value

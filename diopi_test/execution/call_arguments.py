@@ -118,7 +118,10 @@ class CallArguments:
         return self.boxes[-1].box
 
     def value_of(self, parameter: Parameter) -> Any:
-        """Return the value that is passed for `parameter`; create and record its tensors and boxes."""
+        """Return the value that is passed for a parameter, as `BaseVendor.call` takes it.
+
+        Tensors and boxes for results are created and added to `placed` and `boxes`.
+        """
         if parameter.role is Role.count:
             return self._case.arguments.get(parameter.name, self._array_length())
         if parameter.role is Role.output:
@@ -153,11 +156,11 @@ class CallArguments:
         return convert_attribute(parameter, argument)
 
     def _shared_tensor(self, name: str, value: Any) -> Tensor | None:
-        """Return the tensor of a parameter or entry that shares its memory with another; None for all others.
+        """Return the tensor of a parameter or entry that shares memory with another one; None if it shares none.
 
         Args:
             name: The name of the parameter, with `.number` for an entry of an array.
-            value: The value of the argument.
+            value: The value of the argument, from which the tensor is created at the first use.
         """
         overlap = self._case.overlap
         if overlap is not None and name in (overlap.first, overlap.second):
@@ -200,7 +203,12 @@ class CallArguments:
         return self._record_initial(name, Role.input, tensor, image, None)
 
     def _sparse_matrix(self, parameter: Parameter, parts: list[Any]) -> Tensor:
-        """Return a sparse matrix of these parts, with a column per row of the matrix that it is multiplied by."""
+        """Return a sparse matrix with as many columns as the following argument, its right factor, has rows.
+
+        Args:
+            parameter: The parameter of the matrix.
+            parts: The row pointers, the columns and the values of the matrix.
+        """
         crow, col, values = (
             self._make_argument(f"{parameter.name}.{number}", Role.input, part, None)
             for number, part in enumerate(parts)
@@ -219,7 +227,7 @@ class CallArguments:
         )
 
     def _make_argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
-        """Create the tensor of an argument in the mode's layout, and record its initial bytes."""
+        """Create the tensor of an argument, in another layout if the mode is `relaid`, and record its initial bytes."""
         shape = argument.values.shape
         is_relaid = self._mode.relaid and role is Role.input
         place = self._placement(

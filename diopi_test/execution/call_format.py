@@ -1,8 +1,8 @@
-"""The form in which calls, and the records of calls, travel between processes: JSON documents and blocks of bytes.
+"""The format in which calls, and the records of calls, are sent between processes: JSON documents and blocks of bytes.
 
-`docs/isolation.md` describes the form. It does not depend on Python. A call contains the arguments of a case and the
-form of each result, but no expected values. A record contains only what was observed, so its reader adds the prototype,
-the case and the expected results.
+`docs/isolation.md` describes the format, which does not depend on Python. A call contains the arguments of a case, and
+the element type, shape and layout of each result, but no expected values. A record contains only what was observed. Its
+reader adds the prototype, the case and the expected results.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from lib_rt.dtypes import from_numpy, to_numpy
 from lib_rt.errors import GuardError
 
 Document = dict[str, Any]
-"""A JSON document, in which a block is the number of its place among the blocks of the message."""
+"""A JSON document that refers to a block by its index among the blocks of the message."""
 
 Blocks = Sequence[Bytes]
 """The blocks of a message: the contents of tensors and storages."""
 
 
 class CallFormatError(ValueError):
-    """A document that does not have the documented form, or a record without a result of its call."""
+    """A document that does not have the documented format, or a record that lacks a result of its call."""
 
 
 @final
@@ -50,7 +50,7 @@ class CallEncoder:
         self._has_expected_values = has_expected_values
 
     def call(self, case: BaselineCase) -> Document:
-        """Return the document of a call: the arguments, and the form of each result."""
+        """Return the document of a call: the arguments, and the element type, shape and layout of each result."""
         document = {
             "function": case.function,
             "label": case.label,
@@ -97,20 +97,20 @@ class CallEncoder:
         return list(value) if isinstance(value, tuple) else value
 
     def _result(self, value: Expected | list[Expected] | None) -> Any:
-        """Return the document of the form of a result, or of an array of results."""
+        """Return the document of a result, or of an array of results: element type, shape and layout."""
         if isinstance(value, list):
             return {"list": [self._result(entry) for entry in value]}
         if value is None:
             return None
-        form: Document = {
+        document: Document = {
             "shape": list(value.values.shape),
             "dtype": value.dtype.name,
             "layout": value.layout,
             "needs_validator": value.needs_validator,
         }
         if self._has_expected_values:
-            form["values"] = self._array(value.values)
-        return form
+            document["values"] = self._array(value.values)
+        return document
 
     def _tensor(self, record: TensorRecord) -> Document:
         """Return the document of a tensor after the call, and of its storage before the call."""
@@ -130,7 +130,7 @@ class CallEncoder:
 
 
 def _number(value: Any) -> Any:
-    """Return a number that a call has returned, with its type if it is one of NumPy's."""
+    """Return the document of a number that a call has returned; a NumPy scalar becomes its type and value."""
     if isinstance(value, np.generic):
         return {"type": from_numpy(value.dtype).name, "value": value.item()}
     return value
@@ -172,7 +172,7 @@ class CallDecoder:
         )
 
     def record(self, document: Document, case: BaselineCase) -> CallRecord:
-        """Return the record of a call of a case; raise CallFormatError if it lacks a result."""
+        """Return the record of a call of a case; raise CallFormatError if it is damaged or lacks a result."""
         expected = dict(_iterate_expected(case))
         try:
             run = self._record(document, case, expected)
@@ -251,7 +251,7 @@ class CallDecoder:
 
 
 def _decode_number(value: Any) -> Any:
-    """Return a number that a call has returned."""
+    """Return the number in a document of `_number`."""
     return to_numpy(Dtype[value["type"]]).type(value["value"]) if isinstance(value, dict) else value
 
 

@@ -1,4 +1,4 @@
-"""`CallRecord`: the observable effects of one call, for the checks. It no longer needs the device."""
+"""`CallRecord`: the observable effects of one call, which the checks examine without the device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Bytes = NDArray[np.uint8]
 
 
 def are_bits_equal(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Return whether two arrays have equal bits, which is faster than finding the differences."""
+    """Return whether two arrays have equal bits, without finding out where they differ."""
     return first.tobytes() == second.tobytes()
 
 
@@ -35,9 +35,9 @@ class TensorRecord:
     Attributes:
         name: the parameter, with `.number` for an entry of an array of tensors.
         role: input, output, inout or workspace.
-        dtype, shape, strides, offset: how the elements lie in the storage, in elements.
-        before, after: the whole storage; `before` is None for a tensor that the callee allocated.
-        expected: what a result must be.
+        dtype, shape, strides, offset: the positions of the elements in the storage; strides and offset count elements.
+        before, after: the bytes of the whole storage; `before` is None for a tensor that the callee allocated.
+        expected: the expected result; None for an input.
     """
 
     name: str
@@ -132,12 +132,12 @@ class CallRecord:
 
     Attributes:
         prototype, case: the function and the case.
-        tensors: inputs and results.
+        tensors: the tensors that were passed, and the tensors that the callee allocated.
         values: numbers that the call returned through pointers.
-        missing: the expected values of results that the callee should have allocated and did not.
-        damage: guard zones that were written to, known once the tensors are released.
+        missing: by name, the expected results that the callee should have allocated and did not.
+        damage: guard zones that were written to; empty until the tensors are released.
         generators: the generators that the call used.
-        again: the same call from the same generator state; None if the call draws no numbers.
+        again: the same call from the same generator state; None if the call uses no generator.
         other_draws: calls that must draw other numbers, by a description of the difference.
         late: results whose memory still changed after it had been read, if that was checked.
     """

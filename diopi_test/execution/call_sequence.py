@@ -1,9 +1,9 @@
 """`CallSequence`: the calls of one case, which are compared with each other.
 
-If the first call of a smoke case is correct, the case is called again with other memory, while its inputs are still
-being copied to the device. If the results differ, a third call shows which of the two changes is the cause. Only smoke
-cases, one or two per function and element type, are called again. What these calls reveal depends on the implementation
-for an element type, not on the data.
+If the first call of a smoke case is correct, a second call gets tensors at other addresses, and its inputs are still
+being copied to the device. If its results are wrong, a third call shows which of the two changes is the cause. Only
+smoke cases, one or two per function and element type, are called more than once. What these calls reveal depends on the
+implementation for an element type, not on the data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from diopi_test.execution.verdict import CheckResult
 
 SECOND_CALL, RELAID_CALL = "a second call", "a call with inputs in another layout"
 QUEUED_CALL = "a call with inputs still being copied"
-"""The names of further calls, with which the messages of a report begin."""
+"""The names of further calls in messages."""
 
 MEMORY_CHECKS = frozenset({"inputs", "gaps", "guards"})
 """The checks of memory that is not part of a result. Their results also include problems of further calls."""
@@ -33,9 +33,9 @@ class CallAttempt:
     Attributes:
         code: the error code that the call returned.
         message: the vendor's last error, if the call failed.
-        run: the record of the call; None if it failed.
+        run: the record of the call; None if it returned an error code.
         check_results: the results of the checks of a single call.
-        left: tensors and device memory that were allocated during the call and not released.
+        left: the numbers of tensors and of blocks of device memory that were allocated for the call and not released.
     """
 
     code: Error
@@ -51,7 +51,7 @@ class CallAttempt:
 
     @property
     def problem(self) -> str:
-        """The reason why the results are wrong or missing; empty if every check passed."""
+        """The reason why the results are wrong or missing; empty if every check passed that concerns results."""
         if self.run is None:
             return f"{self.code.name}: {self.message}"
         return "; ".join(f"{finding.check}: {finding.message}" for finding in self._failed_result_checks)
@@ -75,12 +75,13 @@ class CallSequence:
     Attributes:
         first: the call whose results are checked. Its inputs had arrived on the device.
         queued: the same call with tensors at other addresses, and with the copies of its inputs still in the stream's
-            queue; None if the first call failed, and at other levels than smoke.
-        waited: as `queued`, but after the inputs have arrived; None unless `queued` failed.
-        relaid: as `waited`, with inputs in another layout. None if an earlier call failed, and unless the case has the
-            function's main element type, because layouts don't depend on types.
+            queue. None if the first call failed, or if the case is not a smoke case.
+        waited: as `queued`, but after the inputs have arrived. None unless `queued` has wrong or no results.
+        relaid: as `waited`, with inputs in another layout. None if an earlier call has wrong or no results, or if the
+            case does not have the function's leading element type, because layouts don't depend on types.
         plain: the record of a call of the out-of-place form with the same arguments, if the case calls an in-place
-            form; None if `queued` is None or the vendor does not implement that form.
+            form. None if `queued` is None, or if the vendor does not implement the out-of-place form or rejects the
+            call.
     """
 
     first: CallAttempt

@@ -1,7 +1,7 @@
-"""Convert cases for chips that need other layouts or element types than the stored ones.
+"""Convert cases for chips that need other layouts or element types than those of the stored cases.
 
-The standard also specifies the converted calls, and their results are the same. Therefore expected results and budgets
-stay unchanged.
+The standard also specifies the converted calls, and their results have the same values. Therefore the expected values
+and the budgets stay unchanged.
 """
 
 from __future__ import annotations
@@ -102,13 +102,10 @@ def is_converted(case: BaselineCase, names: Iterable[str]) -> bool:
 
 
 def _has_channels(prototype: Prototype) -> bool:
-    """Return whether axis 1 is the channel axis.
+    """Return whether axis 1 of the function's tensors is the channel axis.
 
-    This depends on the family. It is not the case if arguments name axes, nor for arrays of tensors, which have any
-    shape.
-
-    Returns:
-        Whether axis 1 is the channel axis.
+    The family decides. Exceptions are functions with arguments that name axes, and functions with arrays of tensors,
+    which have any shape.
     """
     arguments = prototype.arguments
     chooses_axes = any(p.name in AXES_ARGUMENTS or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
@@ -117,7 +114,7 @@ def _has_channels(prototype: Prototype) -> bool:
 
 @cache
 def _channel_ranks(function: str) -> frozenset[int]:
-    """Return the ranks at which a tensor has a batch axis, channels, and two or three spatial axes."""
+    """Return the ranks of tensors with a batch axis, channels, and two or three spatial axes, such as 4 for conv2d."""
     spatial = re.search("([123])d", function)
     return frozenset({4, 5} & {int(spatial[1]) + 2}) if spatial else frozenset({4, 5})
 
@@ -131,7 +128,7 @@ def _index_names(function: str) -> frozenset[str]:
 
 
 def _are_indices(accepted: dtypes.DtypeSet) -> bool:
-    """Return whether the types are those of indices; a parameter that accepts more integer types contains numbers."""
+    """Return whether the types are int32 and int64; a parameter that accepts more integer types contains no indices."""
     return set(dtypes.index) <= set(accepted) and Dtype.int16 not in accepted
 
 

@@ -16,7 +16,7 @@ MAX_TENSORS = 8
 
 
 def describe_tensor(dtype: Dtype, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> str:
-    """Return `float32 (3, 4), strides (1, 3), offset 5`, in elements; an offset of 0 is left out."""
+    """Describe a tensor, as in `float32 (3, 4), strides (1, 3), offset 5`. An offset of 0 is left out."""
     shifted = f", offset {offset}" if offset else ""
     return f"{dtype.name} {tuple(shape)}, strides {tuple(strides)}{shifted}"
 

@@ -53,6 +53,8 @@ class ValueRelation(StrEnum):
     """The element is the expected value of an element that is a multiple of 32,768 or 65,536 places away."""
     partly_unchanged = "partly_unchanged"
     """The element has its value from before the call, while other elements of the tensor have changed."""
+    rearranged = "rearranged"
+    """The tensor has the expected elements in reverse or transposed order, or each of the first half twice."""
     misplaced = "misplaced"
     """The element is the expected value of another element."""
     bfloat16 = "bfloat16"
@@ -62,9 +64,9 @@ class ValueRelation(StrEnum):
     float32 = "float32"
     """Every element is exactly representable in float32, although the tensor's type is wider."""
     through_float32 = "through_float32"
-    """The integer was converted to float32 and back."""
+    """The integer, or an integer from which it is computed, was converted to float32 and back."""
     through_float64 = "through_float64"
-    """The integer was converted to float64 and back."""
+    """The integer, or an integer from which it is computed, was converted to float64 and back."""
     in_32_bits = "in_32_bits"
     """The integer is the expected one truncated to 32 bits."""
     integral = "integral"
@@ -111,6 +113,7 @@ class Deviation:
         relation: the most specific property that all wrong elements share; None if there is none.
         value: depends on the relation. For `scaled` and `negated`, the factor; for `shifted`, the difference. For
             `zero`, `constant` and `saturated`, the value of the first wrong element. None for other relations.
+        is_whole: for the relation `zero`, whether the correct elements are zero, too.
         regions: the most specific condition of each parameter that has a condition.
     """
 
@@ -118,6 +121,7 @@ class Deviation:
     units: float | None = field(default=None, metadata=_OPTIONAL)
     relation: ValueRelation | None = field(default=None, metadata=_OPTIONAL)
     value: float | None = field(default=None, metadata=_OPTIONAL)
+    is_whole: bool = field(default=False, metadata=_OPTIONAL)
     regions: Sequence[Region] = field(default=(), metadata=_OPTIONAL)
 
     def has(self, kind: DeviationKind) -> bool:

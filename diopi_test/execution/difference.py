@@ -34,9 +34,10 @@ class Pattern:
     """A property that the incorrect elements of a tensor have in common.
 
     Attributes:
-        kind: all elements; a slice along some axes; every k-th; a contiguous range; what remains after whole tiles;
-            everything from an element on; whole blocks; only where an input, or the expected result, has special
-            values; one value at all of them.
+        kind: which elements are wrong: all of them (`everything`), a slice along some axes (`slice`), every k-th
+            (`period`), a contiguous range (`range`), the elements after the last whole tile (`tail`), all from an
+            element on (`end`), whole blocks (`blocks`), or those where an input or the expected result has special
+            values (`values`). If the wrong elements all have the same value, the kind is `constant`.
         text: the property in words.
     """
 
@@ -53,7 +54,8 @@ class ErrorMap:
     such axis if there is only one.
 
     Attributes:
-        axes: the axes of the tensor along which the slice extends: of the rows and within a row, or only the latter.
+        axes: the axes of the tensor along which the slice extends. The last one extends within a row of the picture; if
+            there are two, the first one extends over the rows.
         sizes: the number of elements along each of these axes.
         rows: one digit per cell, for the worst element of the cell. A cell has as many elements as needed for at most
             32 cells along an axis. 0 means no error, 4 an error up to the budget, and 9 an error above 1024 budgets, or

@@ -1,4 +1,8 @@
-"""Evaluate the reference for a stored case with other arguments, for cases that are derived when they run."""
+"""Evaluate the reference for a stored case whose arguments were changed.
+
+A derived case is a variation of a stored case that is created when it runs, for example with one tensor passed for two
+parameters. Its expected results are not stored, so the reference computes them.
+"""
 
 from __future__ import annotations
 
@@ -20,30 +24,35 @@ from diopi_test.oracle.reference import find_reference
 
 
 class DerivationError(ValueError):
-    """The reference has no result for the arguments of a derived case."""
+    """A derived case has no expected results: the reference is missing or rejects it, or the results are unstable."""
 
 
 def evaluate_with_arguments(case: BaselineCase, arguments: Mapping[str, Any]) -> BaselineCase:
-    """Return a case with other arguments and the results that the reference has for them.
+    """Replace arguments of a case, and replace its expected results by those of the reference for the new arguments.
 
     Args:
-        case: The case, whose results determine the element types, shapes and layouts of the new results.
-        arguments: The changed arguments by name.
+        case: The case. A result that the caller allocates keeps its element type, shape and layout, unless the call
+            also reads it, or it is an array of results.
+        arguments: The changed arguments by name; the case keeps all other arguments.
 
     Returns:
-        The case with the arguments and their results.
+        The case with the changed arguments and their expected results. Elements of rounded results that change abruptly
+        if an input is rounded are unspecified.
 
     Raises:
-        DerivationError: There is no reference, it rejects the arguments, or the shape of a result depends on rounding.
+        DerivationError: There is no reference, it rejects the arguments, or the shape of a result changes if an input
+            is moved by a rounding error.
     """
-    prototype, function = lookup(case.function), find_reference(case.function)
-    if function is None:
+    prototype, reference = lookup(case.function), find_reference(case.function)
+    if reference is None:
         raise DerivationError(f"{case.function} has no reference")
     described = _describe(replace(case, arguments={**case.arguments, **arguments}))
     try:
         computed = compute_baseline_case(prototype, described)
-        expected = _restrict_to_stable_results(prototype, computed, Evaluation(prototype, function, described))
-    except (ValueError, IndexError, ArithmeticError, TypeError, UnstableError) as error:
+        expected = _restrict_to_stable_results(prototype, computed, Evaluation(prototype, reference, described))
+    except UnstableError as error:
+        raise DerivationError(f"{case.id} with other arguments has no stable results: {error}") from error
+    except (ValueError, IndexError, ArithmeticError, TypeError) as error:
         raise DerivationError(f"the reference rejects the arguments of {case.id}: {error}") from error
     return replace(case, arguments=computed.arguments, expected=expected)
 
@@ -51,15 +60,16 @@ def evaluate_with_arguments(case: BaselineCase, arguments: Mapping[str, Any]) ->
 def _restrict_to_stable_results(
     prototype: Prototype, computed: BaselineCase, evaluation: Evaluation
 ) -> Mapping[str, Any]:
-    """Return the expected results. Where a rounded input changes the result abruptly, leave an element unspecified.
+    """Return the expected results of a computed case, restricted where rounding of an input changes them abruptly.
 
-    This restriction applies only to results that may be rounded. Exact results, such as truth values and positions,
-    stay completely specified.
+    The restriction widens the budget of such an element, or marks the element as unspecified if it is an integer or
+    becomes infinite (see `restrict_to_stable`). It applies only to results that may be rounded. Exact results, such as
+    truth values and positions, stay completely specified.
     """
     exact = {name: value for name, value in computed.expected.items() if _is_exact(prototype, name, value)}
     if len(exact) == len(computed.expected):
         return exact
-    return {**restrict_to_stable(computed, evaluation, computed).expected, **exact}
+    return {**restrict_to_stable(computed, evaluation).expected, **exact}
 
 
 def _is_exact(prototype: Prototype, name: str, value: Any) -> bool:
@@ -69,7 +79,7 @@ def _is_exact(prototype: Prototype, name: str, value: Any) -> bool:
 
 
 def _describe(case: BaselineCase) -> Case:
-    """Return the description of a case with fixed values for all tensors."""
+    """Return a `Case`, the form in which the reference is evaluated, with the values of the tensors as literals."""
     parameters = {parameter.name: parameter for parameter in lookup(case.function).parameters}
     return Case(
         case.label,
@@ -85,7 +95,7 @@ def _describe(case: BaselineCase) -> Case:
 
 
 def _describe_argument(value: Any) -> Any:
-    """Return the description of an argument: a specification with fixed values for each tensor."""
+    """Return an argument in the form of a `Case`: literal values for each tensor, and other values unchanged."""
     if isinstance(value, list):
         return [_describe_argument(entry) for entry in value]
     if not isinstance(value, BaselineTensor):
@@ -95,7 +105,7 @@ def _describe_argument(value: Any) -> Any:
 
 
 def _describe_result(expected: Expected | None) -> ResultOverride | None:
-    """Return the caller's choices for a result; None if the caller omits it."""
+    """Return the element type, layout and shape of the tensor that the caller passes for a result; None for NULL."""
     if expected is None:
         return None
     layout = layout_named(expected.layout)

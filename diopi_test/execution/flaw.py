@@ -23,8 +23,8 @@ class Flaw:
 
     Attributes:
         text: the reason in words.
-        arguments, expected: the values that replace those of the valid case. The name of a count stands for the number
-            of entries of its array.
+        arguments, expected: the arguments and expected results that replace those of the valid case, by name. The value
+            for a parameter that counts the entries of an array is the number that is passed.
     """
 
     text: str
@@ -35,11 +35,13 @@ class Flaw:
 @final
 @dataclass(frozen=True)
 class Mutation:
-    """A way to make a call invalid; the label of the case is `negative-<parameter>-<name>`.
+    """A way to make a call invalid by changing one parameter.
+
+    The label of the negative test is `negative-<parameter>-<name>`, such as `negative-dim-after-the-last`.
 
     Attributes:
         name: the end of the label.
-        concerns: returns whether the mutation applies to a parameter.
+        concerns: returns whether the mutation can be applied to a parameter of a function.
         flaw: returns the flaw for a valid case; None if the changed call would be valid.
     """
 
@@ -49,12 +51,12 @@ class Mutation:
 
 
 def has_fact(fact: type[Fact]) -> Callable[[Prototype, Parameter], bool]:
-    """Return a predicate: whether a parameter has a fact of this kind."""
+    """Return a predicate that tells whether a parameter has a fact of this kind."""
     return lambda prototype, parameter: parameter.fact(fact) is not None
 
 
 def has_number_fact(fact: type[Fact]) -> Callable[[Prototype, Parameter], bool]:
-    """Return a predicate: whether an attribute has a fact of this kind. In other forms it may be a tensor."""
+    """Return a predicate that tells whether a parameter has a fact of this kind and is an attribute, not a tensor."""
     return lambda prototype, parameter: parameter.role is Role.attribute and parameter.fact(fact) is not None
 
 
@@ -64,13 +66,13 @@ def make_zeros(shape: Sequence[int], dtype: Dtype, layout: str = "contiguous") -
 
 
 def replace_first(parameter: Parameter, case: BaselineCase, number: int) -> Flaw:
-    """Return the flaw of an attribute, or of the first entry of a list, that has an invalid number."""
+    """Return the flaw of an attribute that is replaced by an invalid number; in a list, only the first entry is."""
     value = case.arguments[parameter.name]
     return replace_value(parameter, (number, *value[1:]) if isinstance(value, tuple) else number)
 
 
 def replace_value(parameter: Parameter, value: Any) -> Flaw:
-    """Return the flaw of an attribute with an invalid value."""
+    """Return the flaw of an attribute that is replaced by an invalid value."""
     return Flaw(
         f"{parameter.c_name} is {value!r}" if isinstance(value, str) else f"{parameter.c_name} is {value}",
         {parameter.name: value},

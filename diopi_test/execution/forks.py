@@ -30,7 +30,7 @@ class ForkWatch:
             os._exit(0)
 
     def has_new_children(self) -> bool:
-        """Return whether there are new child processes, or a copy has returned, since the last `has_returned`."""
+        """Return whether a child process has started or a copy has returned since the last call of `has_returned`."""
         return bool(self._returned[0] or list_children() - self._known)
 
     def has_returned(self) -> bool:
@@ -56,7 +56,7 @@ MAX_COPY_SECONDS = 2.0
 
 
 def list_children() -> set[int]:
-    """Return the numbers of the running children of this process; 0 stands for all if the system does not list them."""
+    """Return the IDs of the running child processes; {0} if there are some and the system does not list them."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -67,7 +67,7 @@ def list_children() -> set[int]:
 
 
 def _has_ended(process: int) -> bool:
-    """Return whether a child process has ended."""
+    """Return whether the child process with this ID has ended; False for the ID 0."""
     if not process:
         return False
     try:

@@ -73,7 +73,7 @@ def _unchanged_result(value: BaselineTensor | None) -> Expected | None:
 
 @cache
 def _ignored_targets(prototype: Prototype) -> Mapping[str, tuple[Change, Parameter]]:
-    """Return every change with a parameter to which it applies, by label."""
+    """Return, by label, each change of an argument that some call of the function ignores."""
     ignored = {name for fact in prototype.ignored if fact.read is Read.nothing for name in fact.arguments}
     return {
         f"{PREFIX}-{parameter.c_name}-{name}": (change, parameter)
@@ -84,7 +84,7 @@ def _ignored_targets(prototype: Prototype) -> Mapping[str, tuple[Change, Paramet
 
 
 def _can_derive(prototype: Prototype, case: BaselineCase, change: Change, parameter: Parameter) -> bool:
-    """Return whether a case ignores the parameter and the change replaces the value."""
+    """Return whether a call does not read the parameter, and the change has a replacement for its value."""
     if parameter.name not in prototype.unread_arguments(case.arguments):
         return False
     value = case.arguments[parameter.name]
@@ -107,7 +107,7 @@ def _pass_null(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
 
 
 def _pass_generator(prototype: Prototype, parameter: Parameter, value: int | None) -> int:
-    """Return a seed for a generator that was missing."""
+    """Return the seed 1 if no generator was passed, else the same seed, which means that there is no replacement."""
     return 1 if value is None else value
 
 
@@ -118,14 +118,14 @@ _CANDIDATE_DTYPES = (Dtype.float64, Dtype.int64)
 def _use_unsupported_dtype(
     prototype: Prototype, parameter: Parameter, value: BaselineTensor | None
 ) -> BaselineTensor | None:
-    """Return a tensor of an element type that the parameter does not accept."""
+    """Return a tensor of an element type that the parameter does not accept; `value` if it accepts all candidates."""
     accepted = prototype.dtypes_of(parameter.name)
     unusual = next((dtype for dtype in _CANDIDATE_DTYPES if dtype not in accepted), None)
     return value if unusual is None else _corrupting_tensor(_shape_or_default(value), unusual)
 
 
 def _add_axis(prototype: Prototype, parameter: Parameter, value: BaselineTensor | None) -> BaselineTensor:
-    """Return a tensor with an additional last axis of length 3."""
+    """Return a tensor with an additional last axis of length 3; for an omitted tensor, return one of shape (2, 3)."""
     return _corrupting_tensor(
         (*_shape_or_default(value), 3), value.dtype if value else prototype.dtypes_of(parameter.name)[0]
     )
@@ -148,7 +148,7 @@ _MEANINGLESS_NUMBERS: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.
 
 
 def _invalid_value(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
-    """Return a number out of range, a list that is too long, or the other truth value."""
+    """Return an invalid number, a list with an additional number −7, or the other truth value."""
     if issubclass(parameter.annotation, kinds.Size):
         return (*(value or ()), -7)
     if issubclass(parameter.annotation, kinds.boolean):

@@ -3,7 +3,7 @@
 A chain is derived from stored cases of a function when it runs. All tensors exist, and all inputs have arrived, before
 the first call. The streams are busy with copies while the calls are made, so that a vendor that only queues its work
 has queued all of it before any of it begins. A scratch buffer, a plan or staging memory that two calls share is then
-wrong for one of them. The results are read after the last call.
+wrong for one of the calls. The results are read after the last call.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ KINDS: Mapping[str, ChainKind] = {
 """The kinds of chains by the label of the case."""
 
 OpenFile = Callable[[str], BaselineFile | None]
-"""Returns the baseline file of a function at the level of the run; None if it has none."""
+"""A function that returns the baseline file of a function at the level of the run; None if the level has none."""
 
 
 @final
@@ -89,7 +89,7 @@ def chain_labels(function: str, labels: Sequence[str]) -> list[tuple[str, str]]:
         labels: The labels of its stored cases with suitable classes.
 
     Returns:
-        The pairs; empty for a single stored case, except for chains of several functions.
+        The pairs. A function with a single stored case has only a chain with other functions of its family.
     """
     has_siblings = next(_sibling_names(function), None) is not None
     return [
@@ -102,7 +102,10 @@ def chain_labels(function: str, labels: Sequence[str]) -> list[tuple[str, str]]:
 def choose_members(
     label: str, file: BaselineFile, open_file: OpenFile, count: int, convert: Callable[[BaselineCase], BaselineCase]
 ) -> list[BaselineCase]:
-    """Return the calls of the chain called `label`, from small to large, with as many element types as possible.
+    """Return the calls of the chain called `label`, with different sizes and element types as far as possible.
+
+    The calls of one function are sorted by size. In a chain of several functions, the smallest call of each function
+    comes first, and the largest calls follow.
 
     Args:
         label: The label of the chain.
@@ -125,7 +128,10 @@ def choose_members(
 
 
 def _sibling_names(function: str) -> Iterator[str]:
-    """Yield the functions of the same family that are not forms of the same function, beginning after the function."""
+    """Yield the functions of the same family that are not forms of the same function.
+
+    The functions behind this one in the family come first, and then those before it.
+    """
     prototype = lookup(function)
     names = [name for name, candidate in prototypes().items() if candidate.family == prototype.family]
     start = names.index(function)
@@ -135,7 +141,7 @@ def _sibling_names(function: str) -> Iterator[str]:
 
 
 def choose_stored_cases(file: BaselineFile, count: int) -> list[BaselineCase]:
-    """Return at most `count` stored cases of a file, sorted by size, with different sizes and element types."""
+    """Return at most `count` stored cases of a file, sorted by size, as `choose_cases` chooses them."""
     chosen = _chosen_labels.setdefault(file, {})
     if count not in chosen:
         labels = suitable_labels(file)
@@ -145,11 +151,21 @@ def choose_stored_cases(file: BaselineFile, count: int) -> list[BaselineCase]:
 
 
 _chosen_labels: WeakKeyDictionary[BaselineFile, dict[int, list[str]]] = WeakKeyDictionary()
-"""The labels of the chosen cases by file and number, because every kind of chain of a function has the same ones."""
+"""The labels of the chosen cases by file and number. Every kind of chain of a function chooses the same cases."""
 
 
 def choose_cases(candidates: Sequence[BaselineCase], count: int) -> list[BaselineCase]:
-    """Return at most `count` of the candidates, sorted by size, with different sizes and element types."""
+    """Choose at most `count` of the candidates with a suitable class.
+
+    The smallest and the largest case come first, then cases of further element types, then cases of further sizes.
+
+    Args:
+        candidates: The cases to choose from.
+        count: The maximum number of cases.
+
+    Returns:
+        The chosen cases, sorted by size.
+    """
     suitable = [case for case in candidates if case.case_class in SUITABLE_CLASSES]
     cases = sorted(suitable, key=_count_elements)
     if len(cases) <= count:

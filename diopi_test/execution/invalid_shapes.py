@@ -72,7 +72,7 @@ def _lengthen_last_axis(prototype: Prototype, parameter: Parameter, case: Baseli
 
 
 def _lengthen_determined_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Lengthen the first axis whose size the rest of the call determines by one."""
+    """Lengthen by one the first axis whose size is also determined by other arguments."""
     tensor, sizes = case.arguments[parameter.name], _fact(parameter, facts.HasShape).sizes
     if tensor is None:
         return None
@@ -85,7 +85,16 @@ def _lengthen_determined_axis(prototype: Prototype, parameter: Parameter, case: 
 
 
 def _is_determined_elsewhere(prototype: Prototype, case: BaselineCase, name: str, axis: int, size: int | str) -> bool:
-    """Return whether the size is a number, an attribute, or the size of another axis of the call's tensors."""
+    """Return whether an axis of a tensor has a size that the prototype or another argument determines.
+
+    Args:
+        prototype: The prototype of the function.
+        case: The call.
+        name: The name of the tensor.
+        axis: The axis.
+        size: The size in the declared shape: a number, or the name of a size. A named size is determined by an
+            attribute of this name, or by another axis with this size of a tensor that the call reads.
+    """
     occurrences = [
         (tensor, i)
         for tensor, sizes in prototype.shapes.items()
@@ -117,7 +126,14 @@ def _increase_size_attribute(prototype: Prototype, parameter: Parameter, case: B
 
 
 def _pad_too_far(mode: str, beyond: int) -> Any:
-    """Return a mutation that pads by the last axis's size plus `beyond`, and crops the other end as much."""
+    """Return a function that replaces the padding before the last axis by the size of this axis plus `beyond`.
+
+    The padding after the axis becomes smaller, so that the size of the result stays the same.
+
+    Args:
+        mode: The mode of padding to which the mutation applies.
+        beyond: The padding minus the size of the axis.
+    """
 
     def flaw(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
         """Return the flaw of a padding that exceeds the size of the last axis."""
@@ -135,7 +151,7 @@ def _pad_too_far(mode: str, beyond: int) -> Any:
 
 
 def _exceed_integer_range(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use one more than the largest number of the integer type of the tensor."""
+    """Use one more than the largest number of the tensor's element type, if this is an integer type below 64 bits."""
     dtype = _first_dtype(prototype, case)
     if category(dtype) != 1 or dtype is Dtype.int64:
         return None
@@ -250,7 +266,7 @@ def _order_parameter(prototype: Prototype) -> Parameter | None:
 
 
 def _use_empty_vectors(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use vectors without elements, for an order whose norm of no elements is undefined."""
+    """Use vectors without elements if the norm of no elements is undefined: for negative orders and infinity."""
     named = _order_parameter(prototype)
     assert named is not None
     order, tensor = case.arguments[named.name], case.arguments[parameter.name]

@@ -26,9 +26,10 @@ SAMPLE_PERIOD = 64
 def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
     """Return the cases stored in a file, then the derived cases, and last the negative tests.
 
-    The derived cases are ignored arguments, shared memory, calls in flight and soak tests. Negative tests come last, so
-    that a vendor that crashes in them has run all other cases before. No cases are derived at levels with generated
-    inputs, because the smaller levels already test the same properties.
+    The derived cases are calls with ignored arguments or shared memory, chains of calls in flight, and soak tests.
+    Level `smoke` has no soak tests, and only a sample of the chains and of the cases of aliased inputs. Negative tests
+    come last, so that a vendor that crashes in them has run all other cases before. No cases are derived at levels with
+    generated inputs, because the smaller levels already test the same properties.
     """
     stored = list_stored_cases(file)
     if file.level in LEVELS and LEVELS[file.level].is_drawn:

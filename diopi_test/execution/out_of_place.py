@@ -15,15 +15,16 @@ _FORMS = {"inplace": "plain", "inplace_scalar": "scalar"}
 
 
 def derive_out_of_place_case(case: BaselineCase) -> BaselineCase | None:
-    """Return the same call in the out-of-place form of an in-place function.
+    """Return a call of the out-of-place form of an in-place function, with the same arguments.
 
-    The result has the layout of the overwritten tensor, and the element type that the standard gives it.
+    Its result has the layout of the tensor that the in-place call overwrites, and the element type that the standard
+    infers from the arguments.
 
     Args:
-        case: The case.
+        case: A case of an in-place function, or of any other function.
 
     Returns:
-        The case; None if there is no such form, or several results are valid.
+        The case; None if the function has no out-of-place form, or if it has several valid results.
     """
     prototype = lookup(case.function)
     plain = _out_of_place_form(prototype)
@@ -45,14 +46,21 @@ def derive_out_of_place_case(case: BaselineCase) -> BaselineCase | None:
 
 @cache
 def _out_of_place_form(prototype: Prototype) -> Prototype | None:
-    """Return the out-of-place form of an in-place function; return None if there is none."""
+    """Return the out-of-place form of a function; None if the function is not in-place or has no such form."""
     form = _FORMS.get(prototype.form)
     forms = (candidate for candidate in prototypes().values() if candidate.base == prototype.base)
     return next((candidate for candidate in forms if candidate.form == form), None)
 
 
 def _expected_result(plain: Prototype, case: BaselineCase, expected: Any, number: int | None) -> Any:
-    """Return the expected result of the in-place form for the out-of-place form."""
+    """Return the expected result of the out-of-place form.
+
+    Args:
+        plain: The prototype of the out-of-place form.
+        case: The in-place case.
+        expected: The expected result of the in-place case; None if it is omitted.
+        number: The number of the entry in an array of results; None for a single result.
+    """
     if not isinstance(expected, Expected):
         return None
     dtype = plain.infer(plain.results[0].name, case.arguments, number)

@@ -53,17 +53,17 @@ def measure_memory(device: Device) -> Mapping[str, int]:
 
 
 LARGE_BYTES = 2**20
-"""Size in bytes of the arrays of a case from which on the process returns freed memory to the system afterwards."""
+"""If the arrays of a case have at least this many bytes, the process gives freed memory back to the system after it."""
 
 
 def release_freed_memory(used_bytes: int) -> None:
-    """Return memory that the process has freed to the system, if a case used enough memory.
+    """Give memory that the process has freed back to the system, if a case used at least `LARGE_BYTES`.
 
     The allocator of glibc keeps freed memory for later calls. Arrays of changing sizes leave gaps that later arrays do
     not fit in, so that a process of hundreds of large cases grows. Small cases reuse the memory, which costs less.
 
     Args:
-        used_bytes: the size of the arrays of the case.
+        used_bytes: the size of the arrays of the case in bytes.
     """
     if used_bytes >= LARGE_BYTES and (malloc_trim := _find_c_function("malloc_trim")) is not None:
         malloc_trim(ctypes.c_size_t(0))

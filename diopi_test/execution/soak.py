@@ -20,7 +20,7 @@ MAX_CASES = 8
 """The maximum number of stored cases whose calls alternate."""
 
 WINDOWS = 8
-"""The number of parts of the second half of the calls, between which the memory is measured."""
+"""The number of parts into which the second half of the calls is divided; the memory is measured after each part."""
 
 MAX_SHAPES = 4
 """The maximum number of tensors whose shapes a message contains."""
@@ -133,7 +133,7 @@ def sampling_points(count: int, case_count: int) -> list[int]:
 
 
 def describe_case(case: BaselineCase) -> str:
-    """Return the ID of a case with the element types and shapes of its first tensors."""
+    """Return the ID of a case with the names, element types and shapes of its largest tensors."""
     return ", ".join([case.id, *_describe_shapes(case)])
 
 

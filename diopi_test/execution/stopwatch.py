@@ -75,11 +75,11 @@ def time_call(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth:
 
 
 def _time_once(call: Call, make: Callable[[], Error]) -> float:
-    """Return the seconds from the call until its stream has finished; the inputs are sent before.
+    """Send the inputs, make the call, and return the seconds from the call until its stream has finished.
 
     Args:
-        call: The call.
-        make: Makes the call.
+        call: The call with its tensors.
+        make: The function that makes the call.
 
     Returns:
         The duration in seconds.
@@ -120,7 +120,16 @@ def _iterate_tensors(values: Iterable[Any]) -> Iterator[BaselineTensor | Expecte
 
 
 def measure_copy_bandwidth(device: Device, nbytes: int = COPY_BYTES) -> float | None:
-    """Return the bytes per second that a device reads and writes when it copies memory; None if it can't."""
+    """Measure how fast a device copies its own memory.
+
+    Args:
+        device: The open device.
+        nbytes: The number of bytes of a copy.
+
+    Returns:
+        The bytes per second that the device reads and writes, twice the copied bytes; None if the device can't copy or
+        lacks memory.
+    """
     blocks: list[int] = []
     try:
         with Context(device) as context:

@@ -30,7 +30,7 @@ OFFSETS = ((0, 0), (1, 0), (0, 1), (7, 3), (64, 64))
 """Offsets of the destination and the source of a copy, in bytes from aligned memory."""
 
 MARGIN = 80
-"""Bytes before and after a copy, including the offset, that the copy must not change."""
+"""Half the number of bytes around a copied region, which the copy must not change. The region begins at its offset."""
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 """The number of bytes of a kibibyte, a mebibyte and a gibibyte."""
@@ -38,24 +38,24 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 @runtime_case
 def copies_to_the_device_are_exact(vendor: BaseVendor) -> None:
-    """Copy any number of bytes, at any offsets, and check that no other byte changes."""
+    """Copy any number of bytes to the device, at any offsets, and check that no other byte changes."""
     _check_copies(vendor, "h2d")
 
 
 @runtime_case
 def copies_from_the_device_are_exact(vendor: BaseVendor) -> None:
-    """Check copies from the device in the same way."""
+    """Copy any number of bytes from the device, at any offsets, and check that no other byte changes."""
     _check_copies(vendor, "d2h")
 
 
 @runtime_case
 def copies_within_the_device_are_exact(vendor: BaseVendor) -> None:
-    """Check copies within the device in the same way."""
+    """Copy any number of bytes within the device, at any offsets, and check that no other byte changes."""
     _check_copies(vendor, "d2d")
 
 
 def _check_copies(vendor: BaseVendor, direction: str) -> None:
-    """Check copies of all sizes and offsets in one direction."""
+    """Check copies of all sizes and offsets in one direction: `h2d`, `d2h` or `d2d`."""
     room = max(SIZES) + 2 * MARGIN
     with open_device(vendor) as device, allocate(device, room, room) as blocks, Stream(device) as stream:
         for nbytes, (end, start) in product(SIZES, OFFSETS):

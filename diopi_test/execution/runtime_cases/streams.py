@@ -32,9 +32,15 @@ HOP_BYTES = 64
 
 @final
 class _CopyChain:
-    """Copies on one stream; each copy depends on the previous one: bytes move from slot to slot of a block.
+    """Copies on one stream, each of which depends on the previous one: `HOP_BYTES` bytes move from slot to slot.
 
     The first copy is much larger than the others, so that a runtime that executes small copies first is detected.
+
+    Args:
+        stream: The stream.
+        block: The address of a block of `required_bytes(slots)` bytes on the device.
+        slots: The number of slots, which lie one after another at the beginning of the block.
+        seed: The seed of the bytes.
     """
 
     def __init__(self, stream: Stream, block: int, slots: int, seed: int) -> None:
@@ -55,15 +61,15 @@ class _CopyChain:
         self.stream.d2d(self._block, self._block + self._sent.size - HOP_BYTES, HOP_BYTES)
 
     def copy_to_slot(self, slot: int) -> None:
-        """Copy the bytes from the slot before to `slot`."""
+        """Copy the bytes from the previous slot to the slot number `slot`, which is at least 1."""
         self.stream.d2d(self._block + slot * HOP_BYTES, self._block + (slot - 1) * HOP_BYTES, HOP_BYTES)
 
     def finish(self) -> None:
-        """Read the last slot."""
+        """Copy the last slot to host memory."""
         self.stream.d2h(address_of(self._received), self._block + (self._slots - 1) * HOP_BYTES, HOP_BYTES)
 
     def check(self, subject: str) -> None:
-        """Wait for the stream, and compare the bytes."""
+        """Wait for the stream, and compare the bytes of the last slot with those that were sent."""
         self.stream.synchronize()
         require_equal(f"{subject}: after {self._slots} dependent copies", self._received, self._sent[-HOP_BYTES:])
 

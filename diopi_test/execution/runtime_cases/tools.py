@@ -24,7 +24,12 @@ class RuntimeCaseError(Exception):
 @final
 @dataclass(frozen=True)
 class RuntimeCase:
-    """A case of the runtime: `run` raises an error when a runtime function of the vendor violates its contract."""
+    """A case of the runtime.
+
+    Attributes:
+        name: the name of the case, which is the label in its ID.
+        run: runs the case on a vendor; raises an error if a runtime function of the vendor violates its contract.
+    """
 
     name: str
     run: Callable[[BaseVendor], None]
@@ -50,8 +55,10 @@ def require(condition: bool, message: str) -> None:
 
 
 _failures: list[Exception] = []
-"""The exceptions of failed cases. Copies may still be running after a failure; the frames of these exceptions
-prevent the release of the host memory to which they write."""
+"""The exceptions of failed cases, which are never released.
+
+Copies may still be running after a failure. The frames of the exceptions refer to the host memory to which the copies
+write, so that this memory is not released."""
 
 
 @contextmanager

@@ -78,6 +78,7 @@ def test_integers_are_never_rounded() -> None:
         (np.full(40, 7.0), ValueRelation.constant, 7.0),
         (np.full(40, np.finfo(np.float32).max), ValueRelation.saturated, float(np.finfo(np.float32).max)),
         (np.roll(VALUES, 3), ValueRelation.misplaced, None),
+        (VALUES[::-1], ValueRelation.rearranged, None),
         (np.trunc(VALUES), ValueRelation.integral, None),
         (VALUES.astype(np.float16), ValueRelation.float16, None),
         (VALUES.astype(to_numpy(Dtype.bfloat16)), ValueRelation.bfloat16, None),
@@ -138,14 +139,14 @@ TRUTHS = (np.arange(35) * 7919 % 13 < 6).reshape(5, 7)
 @pytest.mark.parametrize(
     ("actual", "relation"),
     [
-        (TRUTHS.T.reshape(5, 7), ValueRelation.misplaced),
-        (np.repeat(TRUTHS, 2)[:35].reshape(5, 7), ValueRelation.misplaced),
-        (TRUTHS.reshape(-1)[::-1].reshape(5, 7), ValueRelation.misplaced),
+        (TRUTHS.T.reshape(5, 7), ValueRelation.rearranged),
+        (np.repeat(TRUTHS, 2)[:35].reshape(5, 7), ValueRelation.rearranged),
+        (TRUTHS.reshape(-1)[::-1].reshape(5, 7), ValueRelation.rearranged),
         (~TRUTHS, None),
         (TRUTHS ^ (np.arange(35) % 9 == 0).reshape(5, 7), None),
     ],
 )
-def test_truth_values_in_another_order_are_misplaced(actual: Any, relation: ValueRelation | None) -> None:
+def test_truth_values_in_a_simple_order_are_rearranged(actual: Any, relation: ValueRelation | None) -> None:
     assert deviation(actual, TRUTHS, Dtype.bool).relation is relation
 
 
@@ -189,3 +190,29 @@ def test_special_values_of_an_input_are_found() -> None:
     values = np.where(np.arange(300) % 50 == 0, np.nan, 1.0 + np.arange(300))
     regions = deviation(np.nan_to_num(values), values, x=values).regions
     assert {(region.parameter, region.condition) for region in regions} == {("x", "NaN"), ("expected", "NaN")}
+
+
+def test_a_factor_of_all_elements_is_found_if_few_wrong_elements_have_different_values() -> None:
+    ones = np.ones(12, np.float32)
+    assert deviation(1.001 * ones, ones).relation is ValueRelation.scaled
+    assert deviation(np.where(np.arange(12) < 6, 1.001, 1.0), ones).relation is None
+
+
+def test_scaled_elements_may_have_rounding_errors_within_their_budgets() -> None:
+    noise = 1e-6 * GENERATOR.uniform(-1, 1, size=40)
+    scaled = deviation(1.04 * VALUES + noise, VALUES, budget=2e-6)
+    assert scaled.relation is ValueRelation.scaled
+    assert scaled.value == pytest.approx(1.04, rel=1e-3)
+    assert deviation(VALUES + 4 * noise, VALUES, budget=2e-6).relation is None
+
+
+def test_zeros_state_whether_the_correct_elements_are_zero_too() -> None:
+    expected = np.where(np.arange(40) % 2 == 0, VALUES, 0.0)
+    assert deviation(0 * VALUES, expected).is_whole
+    assert not deviation(np.where(np.arange(40) < 20, 0.0, VALUES), VALUES).is_whole
+
+
+def test_results_of_rounded_integers_have_passed_through_their_type() -> None:
+    inputs = GENERATOR.integers(2**40, 2**60, size=20)
+    found = deviation(inputs.astype(np.float64).astype(np.int64) & -8, inputs & -8, Dtype.int64, budget=None)
+    assert found.relation is ValueRelation.through_float64

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from drawing_vendors import Array, Function, assert_fails_with, dropout, outcome, rng, uniform
 
-from diopi_impl.functional import Adapted, Adapter, OutSpec
+from diopi_impl.functional import Adapted, Adapter
+from diopi_impl.specs import OutSpec
 from diopi_proto.prototype import Prototype
 from diopi_test.execution.verdict import Verdict
 
@@ -58,7 +59,7 @@ def test_numbers_that_overlap_those_of_the_previous_call_fail() -> None:
     assert_fails_with(outcome("diopiUniformInp", overlapping), "depend on elements of the next call")
 
 
-def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
+def set_state_after_call(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
     """Return an adapter that sets the generator after the call to what `after` returns for its seed and offset."""
 
     def adapt(prototype: Prototype, function: Function) -> Adapted:
@@ -85,8 +86,8 @@ def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
 def test_a_call_must_advance_the_offset_and_keep_the_seed(
     after: Callable[[int, int], tuple[int, int]], words: str
 ) -> None:
-    assert_fails_with(outcome("diopiUniformInp", uniform, adapter=leaving(after)), words)
-    assert_fails_with(outcome("diopiUniformInp", uniform, "float32-rank5", leaving(after)), words)
+    assert_fails_with(outcome("diopiUniformInp", uniform, adapter=set_state_after_call(after)), words)
+    assert_fails_with(outcome("diopiUniformInp", uniform, "float32-rank5", set_state_after_call(after)), words)
 
 
 def test_dropout_in_inference_must_not_advance_the_offset() -> None:

@@ -17,6 +17,7 @@ def run_corrupted(corrupt: Corruption, label: str = "float32-matrix") -> Any:
 
 
 def is_contiguous(tensor: Any) -> bool:
+    """Return whether the elements of a tensor lie in row-major order without gaps."""
     return bool(tensor.view().flags.c_contiguous)
 
 

@@ -40,7 +40,7 @@ def enqueues(ctx: Context, out: Tensor, input: Tensor) -> None:
     ctx.stream.d2d(out.data_ptr, input.data_ptr, out.numel * out.element_size)
 
 
-class Afterwards(HostRuntime):
+class LateWritingVendor(HostRuntime):
     """A vendor that does work outside of any stream, just after the stream was synchronized."""
 
     def __init__(self) -> None:
@@ -54,6 +54,7 @@ class Afterwards(HostRuntime):
         return code
 
     def negate(self, ctx: Context, out: Tensor, input: Tensor) -> None:
+        """Negate the input; the result is written only after the stream is synchronized."""
         ctx.stream.synchronize()
         target, result = out.view(), -input.view()
         self.work.append(lambda: np.copyto(target, result))
@@ -77,7 +78,7 @@ def test_a_vendor_that_does_not_wait_for_its_inputs_fails() -> None:
 
 
 def test_a_vendor_that_writes_after_synchronization_fails() -> None:
-    runtime = Afterwards()
+    runtime = LateWritingVendor()
     outcome = outcome_of(vendor_of(runtime.negate, runtime), "diopiNeg", MATRIX)
     assert failed_checks(outcome) == ["written", "values", "order"]
     assert "order: out changed after a copy queued behind the call had read the results" in outcome.message

@@ -65,7 +65,7 @@ def test_a_slice_of_exactly_the_wrong_elements_is_found(mask: Mask, text: str) -
 
 
 def sample_mask(places: Mask, number: int) -> Mask:
-    """Return a mask of some of the elements at `places`, chosen as if at random."""
+    """Return a mask of `number` elements among those at `places`, in a fixed irregular selection."""
     chosen = np.random.default_rng(3).choice(np.flatnonzero(places), number, replace=False)
     return mask_at(places.size, chosen).reshape(places.shape)
 
@@ -121,7 +121,7 @@ def test_random_elements_rarely_have_a_pattern() -> None:
 
 
 def test_an_exact_pattern_describes_the_wrong_elements() -> None:
-    """For all slices of a small tensor, the text is parsed again."""
+    """The texts of all slices of a small tensor can be parsed, and select the wrong elements."""
     tried = 0
     for first, step, axis in ((f, s, a) for f in range(6) for s in range(1, 4) for a in range(3)):
         place = [slice(None)] * 3

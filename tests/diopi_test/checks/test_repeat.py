@@ -93,12 +93,12 @@ def test_a_vendor_that_depends_on_storage_offsets_fails() -> None:
 
 def test_a_second_call_may_return_another_valid_result() -> None:
     """Equal elements may have any order, and another order in each call."""
-    calls = Calls(_equal_neighbours_swapped, lambda number: number == 2)
+    calls = Calls(_equal_neighbors_swapped, lambda number: number == 2)
     assert run_corrupted(calls, "diopiSort", "bool-rows").verdict is Verdict.passed
     assert calls.number == 2
 
 
-def _equal_neighbours_swapped(arguments: dict[str, Any]) -> None:
+def _equal_neighbors_swapped(arguments: dict[str, Any]) -> None:
     """Swap the positions of two equal neighbors in the result of a sort."""
     values, indices = arguments["values"].view(), arguments["indices"].view()
     axis = arguments["dim"]

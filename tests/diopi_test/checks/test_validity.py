@@ -12,10 +12,13 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.baseline import store
 from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected
+from diopi_test.quality.diagnoses import run_cases_on_mutant
+from diopi_test.quality.mutation.matrix import generate_mutants
 from diopi_test.quality.stub_vendor import StubVendor
 from diopi_test.run.run_case import run_case
 from lib_rt import Context
@@ -224,6 +227,21 @@ def test_validator_ignores_results_with_only_one_valid_value() -> None:
     assert findings["values"].passed and not findings["validity"].passed
     findings = {finding.check: finding for finding in outcome_of(sort(stable=True), indices=[0] * 6).check_results}
     assert not findings["values"].passed and "validity" not in findings
+
+
+@pytest.mark.parametrize(
+    ("kind", "problems"),
+    [("all elements zero", ("zeros",)), ("state not updated", ("unchanged",)), ("every element repeated", ())],
+)
+def test_random_numbers_that_are_not_drawn_are_named(kind: str, problems: tuple[str, ...]) -> None:
+    (selected,) = (case for case in select_cases("diopiBernoulliInp", "smoke") if case.label == "float32-sample")
+    case = compute_baseline_case(lookup("diopiBernoulliInp"), selected)
+    mutant = next(
+        mutant for mutant in generate_mutants("diopiBernoulliInp", [case]) if kind in (mutant.kind, mutant.name)
+    )
+    (record,) = run_cases_on_mutant(mutant, [case])
+    (validity,) = (check for check in record.checks if check.check == "validity")
+    assert (validity.passed, validity.problems) == (False, problems)
 
 
 def test_stored_case_keeps_needs_validator(tmp_path: Path) -> None:

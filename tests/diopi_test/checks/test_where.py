@@ -24,7 +24,7 @@ def outcome(change: Change, function: str = "diopiAdd", label: str = "float32-ro
     )
 
 
-def failed(outcome: Outcome) -> dict[str, CheckResult]:
+def failed_checks(outcome: Outcome) -> dict[str, CheckResult]:
     """Return the results of the failed checks by check."""
     return {finding.check: finding for finding in outcome.check_results if not finding.passed}
 
@@ -36,7 +36,7 @@ def odd_columns(view: Any) -> None:
 
 
 def test_the_difference_has_the_worst_element_its_inputs_and_the_call() -> None:
-    (place,) = failed(outcome(odd_columns))["values"].differences
+    (place,) = failed_checks(outcome(odd_columns))["values"].differences
     assert (place.tensor, place.problem, place.wrong_count, place.total) == ("out", "are wrong", 8, 20)
     assert place.index == (2, 3)
     assert float(place.actual) == pytest.approx(2 * float(place.expected), rel=0.01)
@@ -57,7 +57,7 @@ def test_the_difference_has_the_worst_element_its_inputs_and_the_call() -> None:
 
 
 def test_the_message_names_the_worst_element_and_the_pattern() -> None:
-    message = failed(outcome(odd_columns))["values"].message
+    message = failed_checks(outcome(odd_columns))["values"].message
     assert message.startswith("out: 8 of 20 elements are wrong, the worst at (2, 3): ")
     assert " (exactly [:, 1::2]); " in message
 
@@ -67,7 +67,7 @@ def test_an_element_that_is_not_finite_is_the_worst() -> None:
         view[0, 0] = 1e30
         view[3, 1] = np.nan
 
-    (place,) = failed(outcome(change))["values"].differences
+    (place,) = failed_checks(outcome(change))["values"].differences
     assert (place.index, place.error) == ((3, 1), np.inf)
 
 
@@ -76,7 +76,7 @@ def test_the_worst_integer_has_the_largest_error() -> None:
         view[1, 1] += 1
         view[1, 4] += 9
 
-    (place,) = failed(outcome(change, label="int32-row"))["values"].differences
+    (place,) = failed_checks(outcome(change, label="int32-row"))["values"].differences
     assert (place.index, place.error, place.budget) == ((1, 4), 9, None)
 
 
@@ -84,15 +84,15 @@ def test_special_inputs_are_named() -> None:
     def flush(view: Any) -> None:
         view[np.isnan(view)] = 0
 
-    (place,) = failed(outcome(flush, "diopiSin", "float32-special"))["values"].differences
+    (place,) = failed_checks(outcome(flush, "diopiSin", "float32-special"))["values"].differences
     assert "only where expected is NaN" in place.pattern_suffix
 
 
-def test_too_large_a_root_mean_square_is_located() -> None:
+def test_the_detail_locates_a_root_mean_square_that_is_too_large() -> None:
     def change(view: Any) -> None:
         view[...] = view.astype("bfloat16").astype(np.float16)
 
-    finding = failed(outcome(change, "diopiSin", "float16-long"))["values"]
+    finding = failed_checks(outcome(change, "diopiSin", "float16-long"))["values"]
     (place,) = finding.differences
     assert "root mean square" in finding.message
     assert place.problem == "have errors above 1 unit"
@@ -107,7 +107,7 @@ def test_a_second_call_is_named_and_its_offsets_shown() -> None:
         if len(calls) > 1:
             odd_columns(view)
 
-    (place,) = failed(outcome(change))["repeat"].differences
+    (place,) = failed_checks(outcome(change))["repeat"].differences
     assert place.call == "a second call"
     assert place.arguments["input"] == "float32 (4, 5), strides (5, 1), offset 64"
 
@@ -120,16 +120,16 @@ def test_different_bits_in_the_second_call_are_located() -> None:
         if len(calls) == 2:
             view[-1, -1] = np.nextafter(view[-1, -1], np.float32(9))
 
-    (place,) = failed(outcome(change))["repeat"].differences
+    (place,) = failed_checks(outcome(change))["repeat"].differences
     assert (place.problem, place.index, place.call) == ("have other bits", (3, 4), "a second call")
 
 
 def test_changed_inputs_and_unwritten_results_are_located() -> None:
     written = outcome_of(FaultyVendor("faulty", faulty.flip_bit_of_input), "diopiSqrt", "float32-matrix")
-    (place,) = failed(written)["inputs"].differences
+    (place,) = failed_checks(written)["inputs"].differences
     assert (place.tensor, place.problem, place.index, place.inputs) == ("input", "changed", (0, 0), {})
     left = outcome_of(FaultyVendor("faulty", faulty.restore_last_element), "diopiSqrt", "float32-matrix")
-    (place,) = failed(left)["written"].differences
+    (place,) = failed_checks(left)["written"].differences
     assert (place.problem, place.index, place.actual) == ("were not written", (6, 4), "nan")
 
 
@@ -139,13 +139,13 @@ def test_at_most_three_entries_of_an_array_of_tensors_are_listed() -> None:
             tensor.view()[...] += 1
 
     found = outcome_of(FaultyVendor("faulty", change), "diopiSplitWithSizes", "float32-rows")
-    places = failed(found)["values"].differences
+    places = failed_checks(found)["values"].differences
     assert 1 < len(places) <= 3
     assert [place.tensor for place in places] == [f"outs.{number}" for number in range(len(places))]
 
 
 def test_a_difference_survives_a_round_trip_through_json() -> None:
-    for place in failed(outcome(odd_columns))["values"].differences:
+    for place in failed_checks(outcome(odd_columns))["values"].differences:
         assert from_json(Difference, to_json(place)) == place
 
 

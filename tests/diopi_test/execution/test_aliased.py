@@ -35,7 +35,7 @@ def basic_cases(function: str) -> tuple[BaselineCase, ...]:
     return tuple(compute_baseline_case(lookup(function), case) for case in cases)
 
 
-def aliased(function: str, label: str) -> BaselineCase:
+def aliased_case(function: str, label: str) -> BaselineCase:
     """Return the case with aliased arguments that has this label."""
     base = dict(aliased_labels(lookup(function), basic_cases(function)))[label]
     return make_aliased_case(next(c for c in basic_cases(function) if c.label == base), label, lookup(function))
@@ -80,7 +80,7 @@ class EarlyWriter(BaseVendor):
 
 
 def test_a_vendor_that_overwrites_its_input_too_early_fails() -> None:
-    vendor, case = EarlyWriter(), aliased(ROTARY, "aliased-out-is-x")
+    vendor, case = EarlyWriter(), aliased_case(ROTARY, "aliased-out-is-x")
     outcome = run(vendor, case)
     assert vendor.shares_tensor
     assert outcome.verdict is Verdict.failed
@@ -105,7 +105,7 @@ def test_the_same_vendor_passes_with_separate_tensors() -> None:
     ],
 )
 def test_the_built_in_vendor_supports_aliased_results(function: str, label: str) -> None:
-    case = aliased(function, label)
+    case = aliased_case(function, label)
     assert (case.case_class, case.smoke) == (CaseClass.aliased, False)
     assert run(find_vendor("jax_cpu"), case).verdict is Verdict.passed
 
@@ -123,7 +123,7 @@ def test_results_of_another_type_have_no_aliased_call() -> None:
 
 
 def test_the_report_names_the_shared_tensor() -> None:
-    case, vendor = aliased(ROTARY, "aliased-out-is-x"), find_vendor("jax_cpu")
+    case, vendor = aliased_case(ROTARY, "aliased-out-is-x"), find_vendor("jax_cpu")
     with vendor.open_device() as device, Call(vendor, device, case) as call:
         assert describe_arguments(call.run())["x"] == "the tensor of out"
 
@@ -153,7 +153,7 @@ class SquareShortcut(BaseVendor):
 
 
 def test_a_wrong_shortcut_for_equal_inputs_fails() -> None:
-    case = aliased("diopiMul", "aliased-other-is-input")
+    case = aliased_case("diopiMul", "aliased-other-is-input")
     values = case.arguments["input"].values
     (expected,) = expected_arrays(case.expected["out"])
     assert (values == case.arguments["other"].values).all()
@@ -163,7 +163,7 @@ def test_a_wrong_shortcut_for_equal_inputs_fails() -> None:
 
 
 def test_overlapping_inputs_are_in_one_storage() -> None:
-    vendor, case = SquareShortcut(), aliased("diopiMul", "aliased-other-overlaps-input")
+    vendor, case = SquareShortcut(), aliased_case("diopiMul", "aliased-other-overlaps-input")
     assert run(vendor, case).verdict is Verdict.passed
     assert len(vendor.storages) == 1
     overlap = case.overlap
@@ -185,14 +185,14 @@ def test_overlapping_inputs_are_in_one_storage() -> None:
     ],
 )
 def test_the_built_in_vendor_supports_shared_inputs(function: str, label: str) -> None:
-    assert run(find_vendor("jax_cpu"), aliased(function, label)).verdict is Verdict.passed
+    assert run(find_vendor("jax_cpu"), aliased_case(function, label)).verdict is Verdict.passed
 
 
 def test_values_come_from_the_input_whose_values_are_valid_for_both() -> None:
     """A gradient may have any value; an output of softmax may not. Standard deviations must not be negative."""
     (pair,) = find_input_pairs(lookup("diopiSoftmaxBackward"))
     assert pair.sources == ("output",)
-    case = aliased("diopiBCELoss", "aliased-target-is-input")
+    case = aliased_case("diopiBCELoss", "aliased-target-is-input")
     assert ((case.arguments["input"].values >= 0) & (case.arguments["input"].values <= 1)).all()
 
 
@@ -209,7 +209,7 @@ def test_equal_values_on_a_boundary_are_not_tried() -> None:
 def test_truth_values_of_equal_inputs_are_specified() -> None:
     for label in ("aliased-other-is-input", "aliased-input-is-other"):
         function = "diopiEq" if label == "aliased-other-is-input" else "diopiEqInp"
-        case = aliased(function, label)
+        case = aliased_case(function, label)
         (expected,) = (entry for value in case.expected.values() for entry in expected_arrays(value))
         assert expected.specified is None
         assert expected.values.all()
@@ -222,7 +222,7 @@ def test_arguments_without_a_result_are_reported() -> None:
         evaluate_with_arguments(case, {"mat2": shorter})
 
 
-def transposed(function: str, label: str) -> BaselineCase:
+def transposed_case(function: str, label: str) -> BaselineCase:
     """Return a case in which one input of a function transposes another one, derived from its case `float32-square`."""
     (square,) = (case for case in select_cases(function, "full") if case.label == "float32-square")
     return make_aliased_case(compute_baseline_case(lookup(function), square), label, lookup(function))
@@ -251,7 +251,7 @@ class SameAddress(BaseVendor):
 
 
 def test_a_matrix_and_its_transposed_view_have_one_address() -> None:
-    case = transposed("diopiMm", "aliased-mat2-transposes-input")
+    case = transposed_case("diopiMm", "aliased-mat2-transposes-input")
     assert (case.arguments["mat2"].values == case.arguments["input"].values.T).all()
     assert run(find_vendor("jax_cpu"), case).verdict is Verdict.passed
     outcome = run(SameAddress(), case)
@@ -275,7 +275,7 @@ SHARED_STARTS = "aliased-cum_seq_kv-is-cum_seq_q"
 
 @pytest.mark.parametrize("function", [VAR_LEN, f"{VAR_LEN}Backward"])
 def test_queries_and_keys_of_equal_lengths_have_one_tensor_of_starts(function: str) -> None:
-    case = aliased(function, SHARED_STARTS)
+    case = aliased_case(function, SHARED_STARTS)
     assert case.aliases == {"cum_seq_kv": "cum_seq_q"}
     vendor = find_vendor("jax_cpu")
     with vendor.open_device() as device, Call(vendor, device, case) as call:

@@ -34,6 +34,7 @@ class TimedRuntime(HostRuntime):
         self._work()
 
     def _work(self) -> None:
+        """Advance the simulated time by the duration of all copies that are left."""
         self.now += COPY * self.left
         self.left = 0
 
@@ -48,6 +49,7 @@ def runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def device(runtime: TimedRuntime) -> Iterator[Device]:
+    """Open the device of a runtime that measures times."""
     with Device(runtime.functions()) as device:
         yield device
 

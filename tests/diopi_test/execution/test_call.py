@@ -25,7 +25,7 @@ VOXELIZE, REDUCE = "diopiHardVoxelizeMmcv", "diopiDynamicPointToVoxelMmcv"
 QUEUED = CallMode(queued=True)
 
 
-def having(function: str, implementation: Callable[..., Any]) -> Vendor:
+def make_vendor(function: str, implementation: Callable[..., Any]) -> Vendor:
     """Return a vendor with only this raw implementation, whose device copies as late as possible."""
     vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
     vendor.implements_raw(function)(implementation)
@@ -40,12 +40,12 @@ def case_of(function: str, label: str) -> BaselineCase:
 
 def outcome_of(function: str, label: str, implementation: Callable[..., Any]) -> Outcome:
     """Return the outcome of a case on a vendor with one implementation."""
-    vendor = having(function, implementation)
+    vendor = make_vendor(function, implementation)
     with vendor.open_device() as device:
         return run_case(vendor, device, case_of(function, label))
 
 
-def voxelizing(act: Callable[[Any, Any, Any, Any], object]) -> Callable[..., None]:
+def voxelize_with(act: Callable[[Any, Any, Any, Any], object]) -> Callable[..., None]:
     """Return an implementation that calls a function with its context, voxel_num, points and voxel_size."""
 
     def hard_voxelize(
@@ -77,8 +77,8 @@ def test_results_in_host_memory_are_complete_when_the_call_returns() -> None:
     def with_the_stream(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
         ctx.stream.d2h(voxel_num.data_ptr, zero.ctypes.data, zero.nbytes)
 
-    assert outcome_of(VOXELIZE, "float32-no-points", voxelizing(at_once)).verdict is Verdict.passed
-    late = outcome_of(VOXELIZE, "float32-no-points", voxelizing(with_the_stream))
+    assert outcome_of(VOXELIZE, "float32-no-points", voxelize_with(at_once)).verdict is Verdict.passed
+    late = outcome_of(VOXELIZE, "float32-no-points", voxelize_with(with_the_stream))
     assert late.verdict is Verdict.failed
     assert "1 of 1 elements of voxel_num were not written" in late.message
 
@@ -89,7 +89,7 @@ def test_arguments_in_host_memory_are_readable_while_other_inputs_are_copied() -
     def look(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
         seen.append((voxel_size.memory_kind, voxel_size.view().tolist(), is_poison(points.view()).all()))
 
-    vendor = having(VOXELIZE, voxelizing(look))
+    vendor = make_vendor(VOXELIZE, voxelize_with(look))
     with vendor.open_device() as device, Call(vendor, device, case_of(VOXELIZE, "float32-points"), QUEUED) as call:
         call.run()
     assert seen == [(Device.host, [0.5, 0.25, 2.0], True)]

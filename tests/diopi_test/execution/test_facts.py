@@ -51,10 +51,12 @@ def _separate_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tensor(*shape: int, dtype: Dtype = Dtype.float32) -> BaselineTensor:
+    """Return a tensor of zeros."""
     return BaselineTensor(np.zeros(shape, to_numpy(dtype)), dtype, "contiguous")
 
 
 def result(*shape: int, dtype: Dtype = Dtype.float32) -> Expected:
+    """Return an expected result of zeros."""
     return Expected(values=np.zeros(shape), dtype=dtype)
 
 

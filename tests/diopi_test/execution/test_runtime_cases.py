@@ -63,6 +63,7 @@ class CountingRuntime(HostRuntime):
 
     @property
     def in_use(self) -> tuple[set[int], set[int]]:
+        """The addresses of allocated blocks, and the existing streams."""
         return self.alive - {0}, set(self.streams)
 
 
@@ -76,6 +77,7 @@ class PromptRuntime(HostRuntime):
 
 @pytest.fixture(scope="module")
 def jax_cpu() -> Vendor:
+    """Return the reference vendor."""
     return find_vendor("jax_cpu")
 
 
@@ -135,6 +137,7 @@ class Leaking(HostRuntime):
         self.addresses.append(address)
 
     def clean(self) -> None:
+        """Free the memory that programs wanted to free."""
         for address in self.addresses:
             super().free(address)
 
@@ -230,7 +233,7 @@ class OneThread(HostRuntime):
         return super().stream_create()
 
 
-def misaligned() -> RuntimeFunctions:
+def misaligned_functions() -> RuntimeFunctions:
     """Return runtime functions whose addresses are not aligned to 16 bytes."""
     runtime = HostRuntime()
     return replace(
@@ -258,7 +261,7 @@ COPYING: dict[str, Callable[[Copy], Copy]] = {
 }
 
 
-def copying(direction: str, change: Callable[[Copy], Copy]) -> RuntimeFunctions:
+def replace_copy(direction: str, change: Callable[[Copy], Copy]) -> RuntimeFunctions:
     """Return runtime functions in which one copy function is changed."""
     runtime = HostRuntime()
     return replace(runtime.functions(), **{direction: change(runtime.copy)})
@@ -267,7 +270,7 @@ def copying(direction: str, change: Callable[[Copy], Copy]) -> RuntimeFunctions:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("defect", COPYING)
 def test_a_wrong_copy_is_detected(direction: str, defect: str) -> None:
-    vendor = vendor_with(copying(direction, COPYING[defect]))
+    vendor = vendor_with(replace_copy(direction, COPYING[defect]))
     with pytest.raises((RuntimeCaseError, CallError), match=r"bytes|copy"):
         CASES[DIRECTIONS[direction]].run(vendor)
 
@@ -278,13 +281,13 @@ def small_only(copy: Copy) -> Copy:
 
 
 DEFECTS: dict[str, tuple[Callable[[], RuntimeFunctions], str, str]] = {
-    "misaligned memory": (misaligned, "memory_is_aligned", "is not a multiple of 16"),
+    "misaligned memory": (misaligned_functions, "memory_is_aligned", "is not a multiple of 16"),
     "overlapping blocks": (lambda: Overlapping().functions(), "blocks_do_not_overlap", "overlap"),
     "exhaustion gives garbage": (lambda: Wrapping().functions(), "exhaustion_is_reported", "gave the address"),
     "exhaustion without a word": (lambda: Speechless().functions(), "exhaustion_is_reported", "is empty"),
-    "large copies cut": (lambda: copying("d2d", small_only), "large_copies_are_exact", "bytes are wrong"),
+    "large copies cut": (lambda: replace_copy("d2d", small_only), "large_copies_are_exact", "bytes are wrong"),
     "large block cut": (
-        lambda: copying("h2d", lambda copy: lambda *_: 0),
+        lambda: replace_copy("h2d", lambda copy: lambda *_: 0),
         "both_ends_of_a_large_block_are_writable",
         "the first",
     ),
@@ -382,7 +385,7 @@ def test_a_text_that_is_not_utf8_is_detected() -> None:
 
 
 def test_the_session_reports_the_result_of_a_case() -> None:
-    vendor = vendor_with(misaligned())
+    vendor = vendor_with(misaligned_functions())
     session = Session(LocalTarget(vendor, vendor.open_device()), CaseOptions())
     outcome = session.run(Path(), Collected(function=RUNTIME, label="memory_is_aligned"))
     session.close()

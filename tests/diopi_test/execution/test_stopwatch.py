@@ -21,6 +21,7 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 
 def tensor(*shape: int) -> BaselineTensor:
+    """Return a float32 tensor of ones."""
     return BaselineTensor(np.ones(shape, np.float32), Dtype.float32, "contiguous")
 
 
