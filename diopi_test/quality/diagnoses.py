@@ -1,9 +1,9 @@
-"""Measurement of the diagnoses: run mutants whose defect is known, and compare diagnosis and kind of mutant.
+"""Measurement of the diagnoses: run mutants, whose defects are known, and compare diagnosis and kind of mutant.
 
 `python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 31337 2718` prints how many diagnoses are
 correct, wrong and missing, and the numbers of mutants by kind and diagnosis. With `--level large`, the mutants are
 those that depend on the size, and the cases are those of level large. `--records FOLDER` stores the records of the
-cases, so that the same sample can be diagnosed again in seconds after a change of the catalogue or of the grouping.
+cases, so that the same sample can be diagnosed again in seconds after a change of the catalog or of the grouping.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from diopi_test.quality.mutation.mutant import Mutant
 from diopi_test.quality.mutation.size import size_mutants
 from diopi_test.quality.mutation.vendor import MutantVendor
 from diopi_test.results.causes.cause import Cause
-from diopi_test.results.causes.diagnosis import catalogue
+from diopi_test.results.causes.diagnosis import catalog
 from diopi_test.results.causes.report import assign_causes, list_causes
 from diopi_test.results.records import CaseRecord
 from diopi_test.run.collection import Collected
 from diopi_test.run.run_case import run_case
 
-GENERAL = "another-computation"
-"""The diagnosis that says only that a formula, an operand or an attribute is wrong."""
+GENERAL = ("another-computation", "only-zeros")
+"""The diagnoses that name several defects which leave the same traces."""
 
 UNDIAGNOSED = "none"
 """The name of the column for mutants without a diagnosis."""
@@ -88,13 +88,13 @@ def diagnose_mutants(
 
     Args:
         function: the name of the function.
-        limit: the number of mutants to draw.
+        limit: the maximum number of mutants in the sample.
         seed: the seed of the sample.
         level: the name of the level. A level with generated inputs has only the mutants that depend on the size.
-        folder: where the records of the cases are stored. If it has those of this sample, no mutant runs.
+        folder: where the records of the cases are stored. If it has the records of this sample, no mutant runs.
 
     Returns:
-        The drawn mutants that fail at least one case. Mutants that change no result are not drawn.
+        The mutants of the sample. Each fails at least one case.
     """
     if folder is None:
         return [_diagnose(run) for run in run_mutants(function, limit, seed, level)]
@@ -106,16 +106,16 @@ def diagnose_mutants(
 
 
 def run_mutants(function: str, limit: int, seed: int, level: str) -> list[MutantRun]:
-    """Run a sample of a function's mutants against its cases of a level.
+    """Run a function's mutants in random order against its cases of a level, until enough of them failed a case.
 
     Args:
         function: the name of the function.
-        limit: the number of mutants to draw.
-        seed: the seed of the sample.
+        limit: the maximum number of mutants to return.
+        seed: determines the random order.
         level: the name of the level.
 
     Returns:
-        The drawn mutants that fail at least one case, with the records of all cases.
+        The mutants that failed at least one case, with the records of all cases.
     """
     prototype = lookup(function)
     cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not case.is_giant]
@@ -138,7 +138,7 @@ def _diagnose(run: MutantRun) -> DiagnosedMutant:
     """Return the diagnosis of the first cause of a mutant's failures."""
     _, causes = assign_groups(run.records)
     main = causes[0]
-    kinds = {entry.id: entry.mutants for entry in catalogue()}
+    kinds = {entry.id: entry.mutants for entry in catalog()}
     return DiagnosedMutant(
         function=run.function,
         mutant=run.mutant,
@@ -156,7 +156,11 @@ def assign_groups(records: Sequence[CaseRecord]) -> tuple[Sequence[CaseRecord], 
 
 
 def run_cases_on_mutant(mutant: Mutant, cases: Sequence[BaselineCase]) -> Iterator[CaseRecord]:
-    """Yield the records of all cases on a mutant; a case that fails is repeated in a new process, as in a run."""
+    """Yield the records of all cases on a mutant.
+
+    If the mutant depends on earlier calls, a case that fails after another case is repeated with a new vendor. This
+    simulates the repetition in a new process in a run.
+    """
     vendor = MutantVendor(mutant, HostRuntime().functions())
     preceding = ""
     with vendor.open_device() as device:
@@ -177,7 +181,18 @@ def run_cases_on_mutant(mutant: Mutant, cases: Sequence[BaselineCase]) -> Iterat
 
 
 def _confirm(mutant: Mutant, case: BaselineCase, outcome: Outcome, preceding: str) -> Outcome:
-    """Return the outcome after the case was repeated with a new vendor: flaky if it passes."""
+    """Repeat a failed case with a new vendor.
+
+    Args:
+        mutant: the mutant.
+        case: the failed case.
+        outcome: the outcome of the failure.
+        preceding: the ID of the case that ran before the failed case.
+
+    Returns:
+        The outcome of the repetition. If the repetition passes, the outcome is `flaky`, with the failed checks of
+        `outcome`.
+    """
     vendor = MutantVendor(mutant, HostRuntime().functions())
     with vendor.open_device() as device:
         alone = run_case(vendor, device, case) if vendor.prepare(case) else Outcome(verdict=Verdict.passed)
@@ -194,8 +209,8 @@ def render_matrix(diagnosed: Sequence[DiagnosedMutant]) -> str:
     counts = Counter(mutant.is_correct for mutant in diagnosed)
     names: Mapping[bool | None, str] = {True: "correct", False: "wrong", None: "missing"}
     shares = [f"{counts[key] / max(len(diagnosed), 1):.1%} {name}" for key, name in names.items()]
-    general = sum(mutant.diagnosis == GENERAL and bool(mutant.is_correct) for mutant in diagnosed)
-    shares[0] += f" ({general / max(len(diagnosed), 1):.1%} {GENERAL})"
+    general = sum(mutant.diagnosis in GENERAL and bool(mutant.is_correct) for mutant in diagnosed)
+    shares[0] += f" ({general / max(len(diagnosed), 1):.1%} general)"
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in diagnosed:
         by_kind[mutant.kind][mutant.diagnosis] += 1

@@ -17,13 +17,13 @@ from diopi_test.results.schema import render_schemas
 from diopi_test.run.result_dependencies import FILE, render_dependencies
 
 GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
-"""The interface that released libraries rely on: one JSON record per function."""
+"""The file with the interface that released libraries rely on: one JSON record per function."""
 
 README = "README.md"
 """The file whose counts of functions and cases are generated."""
 
 DEPENDENCIES = f"diopi_test/run/{FILE}"
-"""The functions whose results the cases of other functions take."""
+"""The file that lists the functions whose results are arguments in cases of other functions."""
 
 SCHEMAS = "diopi_test/results"
 """The folder of the JSON Schemas of reports."""
@@ -62,12 +62,16 @@ def refresh(tree: Path) -> list[Path]:
 
 
 def _header_texts() -> dict[Path, str]:
-    """Return the text of every committed C header, by path."""
-    return {path: path.read_text("utf-8") for path in sorted(headers.INCLUDE_DIR.rglob("*.h"))}
+    """Return the text of every committed file of the include folder, by path."""
+    return {path: path.read_text("utf-8") for path in sorted(headers.INCLUDE_DIR.rglob("*.*"))}
 
 
 def _golden_interface(tree: Path) -> str:
-    """Return the golden interface with records of new functions; records of known functions stay unchanged."""
+    """Return the golden interface with records of new functions; records of known functions stay unchanged.
+
+    Raises:
+        ValueError: A prototype has another C signature than the record of its function.
+    """
     lines = {json.loads(line)["name"]: line for line in (tree / GOLDEN).read_text("utf-8").splitlines()}
     known = {**runtime_prototypes(), **prototypes()}
     for header, names in header_order().items():
@@ -90,7 +94,7 @@ def _interface_record(header: str, prototype: Prototype) -> dict[str, Any]:
 
 
 def _signature_of_record(record: dict[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return the header, the result type and the parameters of an interface record, for comparison."""
+    """Return the header, the return type, and the types and names of the parameters of a record, for comparison."""
     return record["header"], record["returns"], [(p["type"], p["name"]) for p in record["params"]]
 
 

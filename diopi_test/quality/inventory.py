@@ -9,6 +9,7 @@ from typing import Any
 
 from diopi_impl import BaseVendor, VendorError, find_vendor, known_vendors
 from diopi_proto import description
+from diopi_proto.families import family_conventions
 from diopi_proto.headers import declaration
 from diopi_proto.interface import header_of, lookup, prototypes
 from diopi_proto.prototype import Prototype
@@ -55,6 +56,7 @@ def describe_function(name: str) -> dict[str, Any]:
         A record with these keys:
 
         - `function`, `header`, `family`, `declaration` and `doc`: as in the header.
+        - `conventions`: what holds for all functions of the family unless their `doc` says otherwise.
         - `parameters`: a record per parameter, see `diopi_proto.description.ParameterDescription`.
         - `results`: sentences about what is guaranteed.
         - `python`: the signature of a functional implementation; `implementation`: what it receives and returns.
@@ -72,6 +74,7 @@ def describe_function(name: str) -> dict[str, Any]:
         "family": prototype.family,
         "declaration": declaration(prototype),
         "doc": prototype.doc,
+        "conventions": family_conventions(prototype.family),
         "parameters": [asdict(parameter) for parameter in description.describe_parameters(prototype)],
         "results": description.describe_results(prototype),
         "python": description.python_signature(prototype),
@@ -85,7 +88,10 @@ def describe_function(name: str) -> dict[str, Any]:
 
 
 def _count_cases(function: str, level: str) -> int:
-    """Return the number of a function's stored cases at a level; a network has one case per call."""
+    """Return the number of a function's cases at a level.
+
+    At a level of networks, the traces determine the number: each traced call of the function is a case.
+    """
     definition = LEVELS[level]
     return len(definition.depends_on(lookup(function)) if definition.models else select_cases(function, level))
 

@@ -1,8 +1,9 @@
 """Non-discriminating cases: cases that a wrong implementation could pass.
 
-A rule examines the complete cases of one function and reports those that do not discriminate. A case that must be as it
-is states the reason (`Case.non_discriminating`). Where a reason holds for a whole kind of cases, the rule makes an
-exception, or the prototype declares that the argument is ignored. The baseline stores none of this.
+A rule examines the cases of one function, with data and expected results, and reports the non-discriminating ones. If a
+case can't be improved, it states the reason (`Case.non_discriminating`). If a reason holds for a whole kind of cases,
+the rule makes an exception, or the prototype declares that the argument is ignored. The baseline does not store these
+reasons.
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ class ExaminedCase:
             **changes: the changed arguments by name, as the reference takes them.
 
         Returns:
-            None if the standard defines no result for the changed arguments.
+            True if a shape differs or the check `values` fails, and False otherwise. None if the reference raises an
+            exception, because the standard defines no result for the changed arguments.
         """
         function = find_reference(self.baseline_case.function)
         assert function is not None
@@ -169,7 +171,7 @@ RULES_OVER_ALL_CASES = frozenset({"does not depend on an attribute"})
 """The rules that compare all cases of a function: one case that distinguishes an attribute's values is enough."""
 
 Rule = Callable[[Sequence[ExaminedCase]], Iterator[tuple[ExaminedCase, str]]]
-"""Yields the non-discriminating ones among the cases of a function, each with what the rule observed."""
+"""Yields the non-discriminating cases of a function, each with what the rule observed."""
 
 RULES: dict[str, Rule] = {}
 """All rules, by name."""
@@ -213,7 +215,7 @@ def find_constant_results(cases: Sequence[ExaminedCase]) -> Iterator[tuple[Exami
     These results discriminate nevertheless:
 
     - zeros with at least `FEW_ELEMENTS` other elements, as in a gradient that is scattered to a few positions;
-    - a single number other than 0 (memory may contain 0 by chance);
+    - a single number other than 0 (memory may contain 0 by chance), or any single number if the case has other results;
     - fewer than `FEW_ELEMENTS` truth values or positions.
     """
     for case, name, values in _iterate_results(cases):
@@ -242,9 +244,9 @@ def _most_frequent(values: Array) -> tuple[Any, int]:
 
 @rule("budget wider than the values")
 def find_wide_budgets(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedCase, str]]:
-    """Yield cases in which the error budget of half of a result's elements covers all differences between its elements.
+    """Yield cases with a result whose median error budget covers the largest difference of an element from the mean.
 
-    In a result of fewer than `FEW_ELEMENTS`, the differences from 0 count.
+    In a result of fewer than `FEW_ELEMENTS` elements, the differences from 0 count.
     """
     for case in cases:
         for name, entries in case.results.items():
@@ -254,7 +256,7 @@ def find_wide_budgets(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedC
 
 
 def _has_wide_budget(expected: Expected) -> bool:
-    """Return whether the median error budget covers the spread of the finite values."""
+    """Return whether the median error budget of the finite values is at least their spread, which is not 0."""
     values = _specified_elements(expected)
     if expected.budget is None or not np.isfinite(values).any():
         return False
@@ -301,7 +303,7 @@ def _is_effective_tensor(case: ExaminedCase, parameter: Parameter) -> bool:
 
 
 def _is_independent(case: ExaminedCase, name: str) -> bool:
-    """Return whether the results stay the same for every value that is substituted for the tensor."""
+    """Return whether the case would pass with every substitute for the tensor for which there is a result."""
     has_same_results = False
     for substitute in _substitute_tensors(case, name):
         if differs := case.distinguishes(**{name: substitute}):
@@ -337,8 +339,8 @@ def find_independent_of_attribute(cases: Sequence[ExaminedCase]) -> Iterator[tup
     """Yield cases with an attribute value that no case distinguishes from other values.
 
     A kernel that uses another value instead passes every case with this value. The most frequent value of an attribute
-    counts as its default and is not examined. Values for which the standard defines no result, or results of other
-    shapes, are not tried.
+    counts as its default and is not examined. A case also distinguishes two values if the standard defines no result
+    for the other value, or results of other shapes.
     """
     if not cases:
         return

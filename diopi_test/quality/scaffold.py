@@ -19,6 +19,9 @@ from diopi_test.quality.source_edits import LINE_LENGTH, append_definition
 MARK = "FILL IN"
 """Starts the text of each place that the author of an operator fills in."""
 
+SOURCE_PARAGRAPH = f"\n\n    Source: {MARK}: its definition.\n    "
+"""The last paragraph of a scaffolded prototype's docstring."""
+
 # The folders and files of the source tree that a new operator changes
 PROTOTYPES = "diopi_proto/functions"
 REFERENCES = "diopi_test/oracle/reference"
@@ -148,13 +151,14 @@ def make_declarations(tree: Path, request: ScaffoldRequest) -> tuple[ScaffoldDec
     if like not in nodes:
         raise ValueError(describe_unknown(like, nodes, f"functions of the family {request.family}"))
     backward = re.search(r'backward="(\w+)"', _source_of(source, nodes[like]))
-    plain_text = f"{MARK}: the result as a formula, the shapes and the errors. Source: {MARK}: its definition."
+    plain_text = f"{MARK}: the result as a formula, the shapes and the errors."
     if request.no_gradient:
-        plain_text += f"\n\n    There is no gradient: {request.no_gradient.rstrip('.')}.\n    "
+        plain_text += f"\n\n    There is no gradient: {request.no_gradient.rstrip('.')}."
+    plain_text += SOURCE_PARAGRAPH
     plain = _copy_declaration(source, nodes[like], request.name, plain_text, keeps_gradient=not request.no_gradient)
     if request.no_gradient or not backward or backward[1] not in nodes:
         return plain, None
-    text = f"Gradient of `{request.name}`: {MARK}: its formula. Source: {MARK}: its definition."
+    text = f"Compute the gradient of `{request.name}`. {MARK}: its formula.{SOURCE_PARAGRAPH}"
     return plain, _copy_declaration(source, nodes[backward[1]], f"{request.name}Backward", text)
 
 
@@ -180,7 +184,15 @@ def _source_of(source: str, node: ast.FunctionDef) -> str:
 def _copy_declaration(
     source: str, node: ast.FunctionDef, name: str, text: str, *, keeps_gradient: bool = True
 ) -> ScaffoldDeclaration:
-    """Return the declaration of function `name` with the parameters and facts of the function at `node`."""
+    """Return the declaration of function `name` with the parameters and facts of the function at `node`.
+
+    Args:
+        source: The source of the module with the copied function.
+        node: The definition of the copied function in this module.
+        name: The name of the new function.
+        text: The docstring of the new function.
+        keeps_gradient: Whether the new function has a gradient function if the copied one has one.
+    """
     copied = _source_of(source, node).replace(ast.get_source_segment(source, node.body[0]) or "", f'"""{text}"""')
     copied = re.sub(rf"\b{node.name}(?=\b|Inp\b|Scalar\b|InpScalar\b|Backward\b)", name, copied)
     if not keeps_gradient:
@@ -209,7 +221,15 @@ def _append_to_module(
     functions: Sequence[ScaffoldDeclaration],
     define: Callable[[Sequence[ScaffoldDeclaration]], Definition],
 ) -> dict[str, str]:
-    """Return the new content of the module that a part of the project has for the family."""
+    """Return the path of the family's module in a part of the project, and its new content.
+
+    Args:
+        tree: The root of the source tree.
+        request: The operator.
+        part: The folder of the part, such as `diopi_test/cases`.
+        functions: The declarations of the function and of its gradient function.
+        define: Returns the definition to append.
+    """
     name = _module_path(tree, request, part)
     return {name: append_definition((tree / name).read_text("utf-8"), *define(functions))}
 

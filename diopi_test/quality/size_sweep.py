@@ -1,8 +1,8 @@
 """Find the axes of every function that can be long, and write `cases/size_sweep.json` and the tables of docs/sizes.md.
 
-A size of a small case is replaced by larger ones in all tensors that have it. It is a candidate for the size sweep if
-the reference accepts the call, and if its results and its time grow at most linearly. If no size of a function is one,
-the file has the reason.
+The search replaces a size of a small case by a larger size, in all tensors that have this size. The size is a candidate
+for the size sweep if the reference accepts the call, and if its results and its time grow at most linearly. If a
+function has no candidate, the file contains the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from diopi_proto.dtypes import leading_dtype
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases import sweep
+from diopi_test.cases import resized, resizing, sweep
 from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.selection import select_cases
@@ -38,7 +38,7 @@ PAGE = Path("docs/sizes.md")
 """The page of the documentation, in the root folder of a clone."""
 
 PROBE_SIZES = (509, 4_093)
-"""The sizes with which the reference is tried."""
+"""The sizes with which the search measures the cost of the reference: a small one and a large one."""
 
 MAX_ELEMENTS = 2**22
 """The maximum number of elements of all tensors of a case with a long axis."""
@@ -50,7 +50,7 @@ REJECTIONS = (ValueError, IndexError, OverflowError, MemoryError, TypeError, Ass
 """The exceptions of references and domains that mean that the call is invalid with another size."""
 
 MAX_SECONDS = 0.12
-"""The maximum CPU time of the reference and of drawing its arguments for the larger of the sizes."""
+"""The maximum CPU time, in seconds, of drawing the arguments and of the reference for the larger probe size."""
 
 MAX_CASES = 12
 """The maximum number of small cases of a function whose sizes are replaced."""
@@ -105,15 +105,15 @@ def find_sweep(function: str) -> sweep.Sweep:
     prototype = lookup(function)
     if prototype.guarantee == "random":
         return sweep.Sweep(reason=RANDOM_REASON)
-    cases = _suitable_cases(function)
+    cases = suitable_cases(function)
     if not cases:
         has_tensors = any(_rank_of(case) for case in select_cases(function, "full"))
         return sweep.Sweep(reason=NOT_SUITABLE_REASON if has_tensors else NO_TENSORS_REASON)
     draw_case_with_zeros(prototype, cases[0])  # imports the reference, so that its import is not measured
     reasons: Counter[str] = Counter()
-    usual_rank = _usual_rank(cases)
-    found = _find_sizes(prototype, [case for case in cases if _rank_of(case) == usual_rank], reasons)
-    found = found or _find_sizes(prototype, [case for case in cases if _rank_of(case) != usual_rank], reasons)
+    rank = usual_rank(cases)
+    found = _find_sizes(prototype, [case for case in cases if _rank_of(case) == rank], reasons)
+    found = found or _find_sizes(prototype, [case for case in cases if _rank_of(case) != rank], reasons)
     is_form = prototype.base != prototype.name
     elementwise = [] if is_form or function in SLOW_ELEMENTWISE else _find_elementwise(prototype)
     if not found and not elementwise:
@@ -123,11 +123,11 @@ def find_sweep(function: str) -> sweep.Sweep:
 
 
 def _find_sizes(prototype: Prototype, cases: Sequence[Case], reasons: Counter[str]) -> list[sweep.SweepSize]:
-    """Return the derivations for different axes, and count the reasons why other sizes are not suitable."""
+    """Return the sizes that can be long, one for each set of axes, and count in `reasons` why other sizes cannot."""
     found: dict[frozenset[str], sweep.SweepSize] = {}
     for case in cases[:MAX_CASES]:
         for derivation in _candidates(case):
-            if _takes_sizes(prototype) and has_number(case, derivation.size):
+            if takes_sizes(prototype) and has_number(case, derivation.size):
                 reasons[NUMBER_REASON] += 1
                 continue
             if derivation.axes[0] in INACCURATE_AXES.get(prototype.name, ()):
@@ -142,20 +142,22 @@ def _find_sizes(prototype: Prototype, cases: Sequence[Case], reasons: Counter[st
     return list(found.values())
 
 
-def _suitable_cases(function: str) -> list[Case]:
-    """Return the small cases in the leading type whose first tensor has few axes, small ones first."""
-    cases = [case for case in select_cases(function, "full") if _is_suitable(case) and 0 < _rank_of(case) <= MAX_RANK]
+def suitable_cases(function: str) -> list[Case]:
+    """Return the small cases in the leading type whose first tensor has few axes, in order of size; none is resized."""
+    derived = {derivation.label for derivation in resized.resizings().get(function, ())}
+    cases = [case for case in select_cases(function, "full") if case.label.partition("-")[2] not in derived]
+    cases = [case for case in cases if _is_suitable(case) and 0 < _rank_of(case) <= MAX_RANK]
     return sorted(cases, key=_count_elements)
 
 
-def _usual_rank(cases: Sequence[Case]) -> int:
+def usual_rank(cases: Sequence[Case]) -> int:
     """Return the most frequent number of axes of the first tensor; more than one axis is preferred."""
     ranks = Counter(map(_rank_of, cases))
     return max(ranks, key=lambda rank: (rank > 1, ranks[rank], rank))
 
 
 def _is_suitable(case: Case) -> bool:
-    """Return whether a case is basic, rounds and has only contiguous tensors."""
+    """Return whether a case is basic, has inexact results and only contiguous tensors."""
     return case.case_class is CaseClass.basic and not case.exact and all(map(_is_plain, _tensors_of(case)))
 
 
@@ -185,7 +187,7 @@ def _is_elementwise(prototype: Prototype, case: Case) -> bool:
         return False
     longer = sweep.reshape(case, (2 * sweep.PERIOD + 17,), case.label)
     try:
-        if not _is_accepted(draw_case_with_zeros(prototype, replace(longer, period=0))):
+        if not is_accepted(draw_case_with_zeros(prototype, replace(longer, period=0))):
             return False
         whole = compute_baseline_case(prototype, replace(longer, period=0))
         repeated = compute_baseline_case(prototype, longer)
@@ -228,13 +230,16 @@ def has_number(case: Case, size: int) -> bool:
     return any(type(value) is int and value == size for value in case.arguments.values())
 
 
-def _takes_sizes(prototype: Prototype) -> bool:
-    """Return whether the functions of a family take sizes of tensors as numbers."""
+def takes_sizes(prototype: Prototype) -> bool:
+    """Return whether the functions of the prototype's family take sizes of tensors as numbers."""
     return prototype.family.startswith(FAMILIES_WITH_SIZES)
 
 
 def _candidates(case: Case) -> Iterator[sweep.SweepSize]:
-    """Yield a derivation for each size of a case, with and without attributes."""
+    """Yield each size of a case that can be replaced, with the axes that have it.
+
+    If an attribute repeats sizes and contains this one, a first candidate replaces it in attributes, too.
+    """
     places: dict[int, list[str]] = {}
     for name, value in case.arguments.items():
         for spec in TensorSpec.all_in(value):
@@ -242,7 +247,7 @@ def _candidates(case: Case) -> Iterator[sweep.SweepSize]:
                 if size >= MIN_SIZE:
                     places.setdefault(size, []).append(f"{name.lstrip('_')} axis {axis}")
     for size, axes in places.items():
-        is_listed = any(sweep.repeats_sizes(value, case) and size in value for value in case.arguments.values())
+        is_listed = any(resizing.repeats_sizes(value, case) and size in value for value in case.arguments.values())
         for attributes in (True, False) if is_listed else (False,):
             yield sweep.SweepSize(base=case.label, size=size, axes=list(dict.fromkeys(axes)), attributes=attributes)
 
@@ -283,7 +288,7 @@ def _measure(prototype: Prototype, case: Case) -> _Cost:
 
 
 def _validate(prototype: Prototype, case: Case, derivation: sweep.SweepSize) -> sweep.SweepSize:
-    """Return the derivation with the size for many elements; raise UnsuitableError if the call is invalid or costly."""
+    """Return the derivation with `repeats` and `large_size` set; raise UnsuitableError if it is invalid or costly."""
     limit = MAX_ELEMENTS * PROBE_SIZES[0] / sweep.LONG_SIZE
     small_case, large_case = (sweep.lengthen(case, derivation, size, case.label) for size in PROBE_SIZES)
     if _count_elements(small_case) > limit:
@@ -291,7 +296,7 @@ def _validate(prototype: Prototype, case: Case, derivation: sweep.SweepSize) -> 
     small = _measure(prototype, small_case)
     if small.elements > limit:
         raise UnsuitableError(TOO_MANY_REASON)
-    if not _is_accepted(draw_case_with_zeros(prototype, small_case)):
+    if not is_accepted(draw_case_with_zeros(prototype, small_case)):
         raise UnsuitableError(REJECTED_REASON)
     if small.seconds * PROBE_SIZES[1] / PROBE_SIZES[0] > 2 * MAX_SECONDS:
         raise UnsuitableError(TOO_SLOW_REASON)
@@ -322,7 +327,7 @@ def _vendor() -> tuple[BaseVendor, Device]:
     return vendor, vendor.open_device()
 
 
-def _is_accepted(case: BaselineCase) -> bool:
+def is_accepted(case: BaselineCase) -> bool:
     """Return whether the built-in vendor, which checks more shapes than the references, accepts the call."""
     vendor, device = _vendor()
     try:
@@ -334,7 +339,7 @@ def _is_accepted(case: BaselineCase) -> bool:
 
 
 def _can_repeat(prototype: Prototype, case: Case) -> bool:
-    """Return whether the tensors of a case may repeat values, which the domains of boxes and of other groups reject."""
+    """Return whether the reference accepts the case with repeated values; domains of boxes, for instance, reject it."""
     try:
         draw_case_with_zeros(prototype, sweep.repeat_values(case))
     except REJECTIONS:
@@ -343,7 +348,7 @@ def _can_repeat(prototype: Prototype, case: Case) -> bool:
 
 
 def _select_derivations(found: Sequence[sweep.SweepSize]) -> list[sweep.SweepSize]:
-    """Return the derivations with different labels, of which only one has many elements."""
+    """Return one derivation per first axis, those with the fewest axes first; only the first large size is kept."""
     selected: dict[str, sweep.SweepSize] = {}
     has_large_size = False
     for derivation in sorted(found, key=lambda derivation: len(derivation.axes)):
@@ -390,8 +395,8 @@ reference grow at most linearly with the size. In-place and scalar forms have on
 the long axes of a function again and writes this page.
 
 The column *long axes* lists the long axes of each function. A semicolon separates different cases. A comma separates
-axes that are long in the same case. The column *elements* shows the least number of elements in the
-results of the largest cases.
+axes that are long in the same case. The column *elements* shows how many elements the
+results of the largest cases have at least.
 
 | function | long axes | elements |
 | --- | --- | --- |

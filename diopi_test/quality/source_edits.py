@@ -26,7 +26,13 @@ def append_definition(source: str, definition: str, imports: Mapping[str, Sequen
 
 
 def import_names(source: str, module: str, names: Sequence[str]) -> str:
-    """Return a module's source with `from module import names`; an existing import of the module is extended."""
+    """Return a module's source with `from module import names`; an existing import of the module is extended.
+
+    Args:
+        source: The source of the module to edit.
+        module: The name of the imported module.
+        names: The names that it must import.
+    """
     lines = source.splitlines(keepends=True)
     statements = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and not node.level]
     existing = next((node for node in statements if node.module == module), None)

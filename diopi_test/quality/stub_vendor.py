@@ -22,7 +22,7 @@ class StubVendor(Vendor):
 
     Attributes:
         case: the current case; None before the first one.
-        failure: the message of the latest call that had no results to return.
+        failure: the message of the latest call that failed because there were no results to return.
     """
 
     case: BaselineCase | None = None
@@ -68,7 +68,14 @@ def _write_result(context: Context, target: Any, expected: Expected | list[Expec
 
 
 def _fill_box(context: Context, box: Box, values: Any, expected: Expected) -> None:
-    """Create a tensor with the expected values and layout, and store it in the box that the call returns it through."""
+    """Create a tensor with the expected values and layout, and store it in a box.
+
+    Args:
+        context: the context that owns the tensor.
+        box: the box through which the call returns the tensor.
+        values: the elements, in the element type of the result.
+        expected: the expected result, which has the layout.
+    """
     strides = layout_named(expected.layout)(values.shape).strides
     box.value = context.require_tensor(values.shape, from_numpy(values.dtype), strides)
     box.value.write(values)

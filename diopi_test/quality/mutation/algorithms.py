@@ -42,7 +42,10 @@ def _declares_fft(numerics: Numerics) -> bool:
 
 
 def _transform_images(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return arguments whose convolutions are computed by Fourier transforms in float32; None for float64 results."""
+    """Return arguments whose convolutions are computed by Fourier transforms in float32.
+
+    Return None if a result is float64 or complex128.
+    """
     results = [entry.dtype for value in case.expected.values() for entry in expected_arrays(value)]
     if any(dtype in (Dtype.float64, Dtype.complex128) for dtype in results):
         return None
@@ -51,9 +54,17 @@ def _transform_images(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _convolve(images: Array, kernels: Array) -> Array:
-    """Return y[n, g, c] = Σ x[n, g, j] * w[g, c, j] over j, with transforms in float32.
+    """Return the sum over j of the cross-correlations of `images[n, g, j]` with `kernels[g, c, j]`, for all n, g, c.
 
-    Images that are not finite are convolved directly, because a transform would spread their infinities and NaNs.
+    The Fourier transforms are in float32. If a number is not finite, the images are convolved directly, because a
+    transform would spread infinities and NaNs.
+
+    Args:
+        images: an array of shape (n, g, j, *sizes).
+        kernels: an array of shape (g, c, j, *reaches), with the sizes of the kernel.
+
+    Returns:
+        An array of shape (n, g, c, *lengths), where each length is size − reach + 1.
     """
     if not (np.isfinite(images).all() and np.isfinite(kernels).all()):
         return convolve_directly(images, kernels)

@@ -23,7 +23,10 @@ _SUBSTITUTES: tuple[Callable[[Array], Array], ...] = (np.zeros_like, np.ones_lik
 
 
 def derive_aliased_cases(function: str, cases: Sequence[BaselineCase]) -> list[BaselineCase]:
-    """Return the cases of aliasing of a function, derived from its stored cases."""
+    """Return the cases of a function in which parameters share memory, derived from its stored cases.
+
+    Cases that cannot be derived are left out.
+    """
     prototype, by_label = lookup(function), {case.label: case for case in cases}
     derived = []
     for label, base in aliased_labels(prototype, cases):
@@ -49,17 +52,17 @@ def aliasing_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _take_shortcut(first: str, second: str) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that misreads the second of two inputs if both are one tensor."""
+    """Return a corruption that misreads the input `second` if the case passes one tensor as both inputs."""
 
     def corrupt(call: SimulatedCall) -> Effect:
-        """Replace the second input if it is the tensor of the first one."""
+        """Misread the input `second` if it is the tensor of the input `first`."""
         return _misread(call, second) if call.case.aliases.get(second) == first else Effect.not_applicable
 
     return corrupt
 
 
 def _overwrite_early(call: SimulatedCall) -> Effect:
-    """Replace an argument whose tensor is also the result, as if the result were cleared before it is read."""
+    """Misread an argument whose tensor is also a result, as if the result were written before the argument is read."""
     aliases = call.case.aliases
     for name, argument in aliases.items():
         if name in call.results:

@@ -71,7 +71,11 @@ def recompute_with(change: Change) -> Callable[[SimulatedCall], Effect]:
 
 
 def _tensor_mutants(parameter: Parameter) -> Iterator[Mutant]:
-    """Yield the mutants of a tensor parameter: ignored, replaced, transposed, not broadcast, strides ignored."""
+    """Yield the mutants of a parameter that takes a tensor or an array of tensors.
+
+    The mutants ignore the tensor if it is optional, replace it, transpose it, do not broadcast it, or ignore its
+    strides. A further mutant reads an array of tensors in reverse order.
+    """
     name = parameter.name
     faults = dict(_TENSOR_MISTAKES)
     if parameter.optional:
@@ -91,7 +95,14 @@ def _tensor_mutants(parameter: Parameter) -> Iterator[Mutant]:
 
 
 def _parameter_mutant(name: str, label: str, subject: str, change: Change) -> Mutant:
-    """Return the mutant that calls the function with one wrong argument."""
+    """Return the mutant that calls the function with one wrong argument.
+
+    Args:
+        name: the name of the parameter.
+        label: the mistake in words, such as `off by one`.
+        subject: `tensor` or `attribute`.
+        change: returns the wrong argument.
+    """
     return Mutant(
         name=f"{name} {label}",
         corrupt=recompute_with(change),
@@ -102,7 +113,7 @@ def _parameter_mutant(name: str, label: str, subject: str, change: Change) -> Mu
 
 
 def _substitute_tensor(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the replaced tensor, or the array with every tensor replaced; None if nothing changes."""
+    """Return the argument with its tensor, or each tensor of its array, replaced; None if nothing changes."""
     value = case.plain_arguments()[name]
     if isinstance(value, list):
         substituted: Any = [None if entry is None else substitute(entry) for entry in value]
@@ -135,7 +146,10 @@ _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
 
 
 def _repeat_instead_of_broadcast(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return a tensor whose elements are repeated in row-major order instead of being broadcast."""
+    """Return the argument repeated in row-major order to the common shape of all tensors, instead of broadcast to it.
+
+    Return None if the tensors have no common shape, or if the repeated array equals the broadcast array.
+    """
     arguments = case.plain_arguments()
     arrays = [value for value in arguments.values() if isinstance(value, np.ndarray)]
     array = arguments[name]
@@ -156,7 +170,10 @@ def _reverse_entries(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _ignore_strides(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return a tensor that is not row-major as if its memory were read in row-major order."""
+    """Return a tensor that is not row-major, misread as if its memory were in row-major order.
+
+    Return None for tensors in other layouts than those of `_AXES_IN_MEMORY`, and if nothing changes.
+    """
     value = case.arguments[name]
     if not isinstance(value, BaselineTensor) or value.layout not in _AXES_IN_MEMORY or value.values.ndim < 2:
         return None
@@ -170,7 +187,7 @@ _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
     "transposed": lambda ndim: list(range(ndim))[::-1],
     "channels_last": lambda ndim: [0, *range(2, ndim), 1],
 }
-"""The axes of a tensor of a rank in the order in which they lie in memory, by layout."""
+"""By layout, a function that returns the axes of a tensor in their order in memory, from the number of axes."""
 
 
 def _swap_tensors(first_name: str, second_name: str, case: BaselineCase) -> Mapping[str, Any] | None:
@@ -247,7 +264,10 @@ _MODIFICATIONS = {"off by one": _add_one, "negated": _negate, "in reverse order"
 
 
 def _use_next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Replace each named axis by the next one; the first axis follows the last."""
+    """Return the attribute with each axis replaced by the next one; the first axis follows the last.
+
+    Return None if the attribute is None, or if no tensor has two axes.
+    """
     axes = case.arguments[name]
     ndim = max((tensor.values.ndim for tensor in _tensor_arguments(case)), default=0)
     if axes is None or ndim < 2:

@@ -1,4 +1,4 @@
-"""The arithmetic of a vendor under mutation testing, which declares what deviates from IEEE 754 arithmetic."""
+"""Simulated calls of a vendor that declares deviations from IEEE 754 arithmetic, such as products in TF32."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
 
 
 def deviates(case: BaselineCase, numerics: Numerics) -> bool:
-    """Return whether a declared arithmetic changes operations of a case whose results have only one valid value."""
+    """Return whether a declared arithmetic changes operations of a case.
+
+    The answer is no for cases with several valid results, which a validator checks.
+    """
     return not numerics.is_ieee and not case.needs_validator and find_deviations(case, numerics).changes_operations
 
 
 def simulate_call(case: BaselineCase, numerics: Numerics) -> SimulatedCall:
     """Return a correct call of a vendor with a declared arithmetic.
 
-    Declared errors occur at their largest size. Their directions are those of the first evaluation from which the
-    budgets of the case follow, so the results are within the budgets.
+    Each declared error has its largest magnitude. The error budgets of the case follow from several evaluations with
+    random signs of the errors. The call uses the signs of the first evaluation, so its results are within the budgets.
 
     Args:
         case: the case that makes the call.

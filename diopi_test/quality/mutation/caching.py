@@ -1,4 +1,4 @@
-"""Mutants that cache: they reuse a value of an earlier call under a key that is equal for two different calls.
+"""Mutants that cache a value of a call and reuse it in a later, different call that has the same key.
 
 The first call of each key stores what later calls with the same key use: a plan, an element type, a result. The cases
 run in the order of their file, as in a run.
@@ -27,6 +27,8 @@ from lib_rt import Tensor
 from lib_rt.dtypes import to_numpy
 
 Key = Callable[[BaselineCase], Hashable]
+"""A function that returns the key under which a call finds the cached value."""
+
 Mistake = Callable[[SimulatedCall, SimulatedCall], Effect]
 """A function that corrupts the second call with a value cached in the first one, and returns the effect."""
 
@@ -52,7 +54,7 @@ ATTRIBUTE, STRIDES = "attribute cached from an earlier call", "strides cached fr
 TYPES, RESULT = "element types cached from an earlier call", "result cached without regard to data"
 
 CACHING_KINDS = frozenset({ATTRIBUTE, STRIDES, TYPES, RESULT})
-"""The kinds of caching mutants that nearly every function can have."""
+"""The kinds of caching mutants that nearly every function can have; reports list those that no cases can reveal."""
 
 
 def caching_mutants(function: str) -> Iterator[Mutant]:
@@ -89,7 +91,7 @@ def _caching_mutant(part: CachedValue, parameter: str | None = None) -> Mutant:
 
 
 def remember_first_call(part: CachedValue) -> Corruption:
-    """Return a corruption that stores the first call of each key and applies the mistake to later ones."""
+    """Return a corruption that stores the first call of each key and applies the mistake to later calls of the key."""
     first: dict[Hashable, SimulatedCall] = {}
 
     def corrupt(call: SimulatedCall) -> Effect:
@@ -108,7 +110,7 @@ def remember_first_call(part: CachedValue) -> Corruption:
 
 
 def _tensor_properties(case: BaselineCase, *property_names: str) -> Hashable:
-    """Return properties of every tensor argument, `shape` or `dtype`; empty for omitted tensors."""
+    """Return the named properties, `shape` or `dtype`, of every tensor argument; None for an omitted tensor."""
 
     def properties_of(value: Any) -> Hashable:
         """Return the properties of a tensor, or of each tensor in a list."""
@@ -208,7 +210,10 @@ def _use_cached_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
 
 
 def _convert_to_cached_types(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
-    """Return arrays converted to the element types of earlier arrays and back; unchanged if their numbers differ."""
+    """Return arrays converted to the element types of earlier arrays and back.
+
+    The arrays stay unchanged if there are more or fewer earlier arrays.
+    """
     if len(earlier) != len(arrays):
         return list(arrays)
     pairs = zip(earlier, arrays, strict=True)
@@ -218,9 +223,10 @@ def _convert_to_cached_types(earlier: Sequence[Array], arrays: Sequence[Array]) 
 
 
 def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Use the Python type of the earlier call's scalar, and therefore the common type that results from it.
+    """Use the scalars of the earlier call, with their Python types, and therefore the common type that follows.
 
-    The call fails if the type of a result does not fit the caller's tensor.
+    The keys of both calls are equal, so the scalars differ in their types, or in the sign of a zero. The call returns
+    an error code if the common type has a higher category (such as floating-point) than the caller's tensor.
 
     Returns:
         The effect.
@@ -239,7 +245,7 @@ def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> E
 
 
 def _use_cached_results(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Replace the results by those of the earlier call."""
+    """Replace the results by the results of the earlier call."""
     return call.replace_results({name: list(arrays) for name, arrays in earlier.results.items()})
 
 
@@ -269,14 +275,14 @@ _COMPUTED_VALUES = (
 """The values that all other functions may cache, in addition."""
 
 
-# Strides, which the calls of one case differ in
+# Strides, in which the calls of one case differ
 
 
 def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
     """Return a corruption that reads a tensor with the strides of an earlier, otherwise equal call.
 
-    If several tensors differ in their strides, the first one that changes a result is misread, because misread indices
-    have no defined result.
+    If the strides of several tensors differ, the corruption misreads them one after the other until a result changes.
+    A misread tensor of indices, for instance, may have no defined result.
 
     Returns:
         The corruption.
@@ -284,7 +290,7 @@ def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
     first: dict[Hashable, tuple[str, dict[str, Any]]] = {}
 
     def corrupt(call: SimulatedCall, arguments: Mapping[str, Any]) -> Effect:
-        """Read the first tensor whose strides differ from the cached ones with the cached strides."""
+        """Read tensors whose strides differ from the cached strides with these, until a result changes."""
         tensors = {
             name: value for name, value in arguments.items() if name in call.case.arguments and _dense_tensors(value)
         }
@@ -306,7 +312,16 @@ def _dense_tensors(value: Any) -> list[Tensor]:
 
 
 def _read_with_strides(value: Any, strides: Iterator[Sequence[int]]) -> Any:
-    """Return the elements of a tensor, or of each tensor of an array, at other strides; wrap at the end of storage."""
+    """Return the elements that a tensor, or each tensor of an array, has if it is read with other strides.
+
+    Args:
+        value: the tensor or the list of tensors.
+        strides: the strides of each tensor, in elements.
+
+    Returns:
+        An array in the type in which the reference computes, or a list of arrays. Places after the end of the storage
+        wrap to its beginning.
+    """
     if isinstance(value, list):
         return [tensor and _read_with_strides(tensor, strides) for tensor in value]
     places = np.full(value.shape, value.storage_offset)

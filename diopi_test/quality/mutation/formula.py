@@ -87,10 +87,13 @@ RELATED = {
 """The functions that replace each function of NumPy, one after the other."""
 
 _A_LITTLE_LESS = 1 - 2.0**-24
-"""A function that returns the float32 number before its argument: an inexact integer may be slightly too small."""
+"""The largest float32 number below 1. A mutant multiplies the argument of `trunc` or `floor` by it.
+
+An integer that was computed with rounding errors may be as much too small as this factor makes it.
+"""
 
 CONVERSIONS = {"int": "round", "round": "int"}
-"""The conversions to integers that replace each other: one truncates, another rounds."""
+"""The conversions to integers that replace each other: `int` truncates, and `round` rounds."""
 
 
 @final
@@ -101,8 +104,8 @@ class SourceChange:
     Attributes:
         kind: the kind of the mutant.
         module: the name of the module.
-        place: the index of the changed node.
-        variant: the index of the node's replacement.
+        place: the index of the changed node among the nodes of `_changeable_nodes`.
+        variant: the index of the replacement among the node's possible replacements of this kind.
         text: a description of the change.
     """
 
@@ -141,7 +144,17 @@ def formula_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _recompute_with_change(function: str, family: str, change: SourceChange, call: SimulatedCall) -> Effect:
-    """Recompute the results with a changed reference; the effect is undefined if the reference fails."""
+    """Recompute the results of a call with a changed reference.
+
+    Args:
+        function: the name of the function.
+        family: the module that contains its reference.
+        change: the change, in this module or in a module that it imports.
+        call: the call.
+
+    Returns:
+        The effect; `undefined` if the changed source can't be loaded or the reference fails.
+    """
     if not KINDS[change.kind].concerns(call.case):
         return Effect.not_applicable
     try:
@@ -155,7 +168,7 @@ def _recompute_with_change(function: str, family: str, change: SourceChange, cal
 
 
 def _reachable_lines(function: Any) -> dict[str, set[int]]:
-    """Return the lines of the functions that a function may call, by the name of their reference module."""
+    """Return the line numbers of the functions that a function may call, including its own, by reference module."""
     lines: dict[str, set[int]] = {}
     todo, seen = [inspect.unwrap(function)], set()
     while todo:
@@ -208,7 +221,7 @@ def _parse_module(module: str) -> ast.Module:
 
 @cache
 def _list_changes(module: str, lines: frozenset[int]) -> list[SourceChange]:
-    """Return all changes of the nodes of a module that begin in one of these lines."""
+    """Return all changes of the module's nodes that begin in one of these lines."""
     changes = []
     for place, node in enumerate(_changeable_nodes(_parse_module(module))):
         if node.lineno in lines:
@@ -226,7 +239,10 @@ def _format_node(node: Any) -> str:
 
 
 def _changeable_nodes(tree: ast.AST) -> Iterator[Any]:
-    """Yield the nodes that compute something, in order, without docstrings, assertions and annotations."""
+    """Yield the expressions, augmented assignments and `if` statements, in the order of the syntax tree.
+
+    Annotations, decorators, `assert` and `raise` statements are left out.
+    """
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns", "decorator_list", "type_comment"):
             continue
@@ -239,7 +255,7 @@ def _changeable_nodes(tree: ast.AST) -> Iterator[Any]:
 
 
 def _replacements(node: Any) -> list[Any]:
-    """Return the replacements of a node."""
+    """Return the nodes that can replace a node; an empty list for most nodes."""
     match node:
         case ast.BinOp(left, op, right) if type(op) in EXCHANGED:
             return [ast.BinOp(left, EXCHANGED[type(op)](), right)]
@@ -276,11 +292,14 @@ def _replacements(node: Any) -> list[Any]:
 
 
 EXPANDED = "{0} * {0} - 2 * ({0} * {1}) + {1} * {1}"
-"""The square of a difference, computed as x² − 2xy + y²."""
+"""The square of the difference of `{0}` and `{1}`, computed as x² − 2xy + y²."""
 
 
 def _expand_square(node: Any) -> list[Any]:
-    """Return the expansion in float32 of the square of a difference of two arrays, or of its modulus."""
+    """Return the expansion in float32 of a squared difference of two arrays; the list is empty for other nodes.
+
+    A square is `(a - b) ** 2`, `np.square(a - b)` or the square of `np.abs(a - b)`.
+    """
     match node:
         case ast.BinOp(base, ast.Pow(), ast.Constant(2)) | ast.Call(ast.Attribute(ast.Name("np"), "square"), [base]):
             match base:
@@ -305,7 +324,12 @@ def _is_in_float32(case: BaselineCase) -> bool:
 @final
 @dataclass(frozen=True)
 class _ChangeKind:
-    """A kind of change: the replacements of a node, and the cases that it concerns."""
+    """A kind of change.
+
+    Attributes:
+        variants: returns the nodes that can replace a node.
+        concerns: returns whether mutants of this kind apply to a case.
+    """
 
     variants: Callable[[Any], list[Any]]
     concerns: Callable[[BaselineCase], bool] = lambda case: True
@@ -363,7 +387,7 @@ def _load_changed(name: str, change: SourceChange, loaded: dict[str, ModuleType]
     Args:
         name: the name of the module.
         change: the change.
-        loaded: the copies by name; the function adds new ones, and loads none twice.
+        loaded: the copies by name. The function adds new copies, and loads no module twice.
 
     Returns:
         The copy.

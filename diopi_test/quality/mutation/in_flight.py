@@ -1,5 +1,6 @@
-"""Mutants of calls in flight: memory that two calls share, on a simulated device that only queues its work.
+"""Mutants of calls that are in flight at the same time: the defect is memory that several calls share.
 
+They run on a simulated device that only queues its work.
 The simulated device executes nothing until the caller synchronizes a stream or copies results back. Each call then has
 two steps on its stream. The device takes one step of each stream in turn.
 """
@@ -72,7 +73,11 @@ class QueueingVendor(CaseTakingVendor):
         return Error.Success
 
     def _steps(self, targets: Sequence[tuple[Array, Array]]) -> Iterator[Step]:
-        """Yield the two steps of a call: fill the memory that calls share, and write the results."""
+        """Yield the two steps of a call: one fills the memory that all calls share, the other writes the results.
+
+        Only the mutant `SCRATCH` fills the memory in its first step. For the others, the host fills the memory when it
+        queues the call, and the first step does nothing.
+        """
         results = [array for _, array in targets]
 
         def share() -> None:
@@ -87,7 +92,10 @@ class QueueingVendor(CaseTakingVendor):
         yield lambda: self._write(targets)
 
     def _write(self, targets: Sequence[tuple[Array, Array]]) -> None:
-        """Write the results that follow from the shared memory."""
+        """Write the results that follow from the shared memory, which a later call may have replaced.
+
+        The mutant `PLAN` writes the correct values, but only as many elements as the result in the memory has.
+        """
         for number, (view, array) in enumerate(targets):
             shared = self._memory[number % len(self._memory)]
             if self._kind == PLAN:

@@ -21,10 +21,13 @@ from diopi_test.quality.mutation.algorithms import algorithm_mutants
 from diopi_test.quality.mutation.aliasing import aliasing_mutants, derive_aliased_cases
 from diopi_test.quality.mutation.arguments import argument_mutants
 from diopi_test.quality.mutation.caching import CACHING_KINDS, caching_mutants
+from diopi_test.quality.mutation.extremes import extreme_mutants
 from diopi_test.quality.mutation.formula import formula_mutants
+from diopi_test.quality.mutation.geometry import geometry_mutants
 from diopi_test.quality.mutation.in_flight import QUEUE_KINDS, make_chains, run_queue_mutant
 from diopi_test.quality.mutation.memory import memory_mutants
 from diopi_test.quality.mutation.mutant import Effect, Mutant
+from diopi_test.quality.mutation.nonfinite import nonfinite_mutants
 from diopi_test.quality.mutation.numbers import number_mutants
 from diopi_test.quality.mutation.ordering import ordering_mutants
 from diopi_test.quality.mutation.precision import precision_mutants
@@ -42,7 +45,7 @@ class MutationTestError(Exception):
 
 
 DERIVED = (aliased.PREFIX, in_flight.PREFIX, soak.LABEL)
-"""The prefixes of the labels of cases that are derived when they run, and so are not selected for level smoke."""
+"""The prefixes of the labels of derived cases. They are derived when they run, so level smoke can't select them."""
 
 
 @final
@@ -85,7 +88,7 @@ class MutationReport:
     Attributes:
         function: the name of the function.
         results: the result of every mutant.
-        basic: the labels of the basic cases, which run first.
+        basic: the labels of the basic cases, which run first. These are the cases that are declared as smoke cases.
     """
 
     function: str
@@ -94,7 +97,7 @@ class MutationReport:
 
     @property
     def applicable(self) -> list[MutantResult]:
-        """The results of the mutants that changed a result; other mutants are equivalent to the original."""
+        """The results of the mutants that changed a result in at least one case; only these mutants count."""
         return [result for result in self.results if result.change_count]
 
     @property
@@ -104,7 +107,10 @@ class MutationReport:
 
     @property
     def smoke_selection(self) -> list[str]:
-        """The labels of the cases that kill further mutants than the basic cases, and of their earlier calls."""
+        """The labels of the cases that level smoke needs in addition to the basic cases.
+
+        These cases kill mutants that the basic cases do not kill, or cache the value that such a mutant uses.
+        """
         needed = {label for t in self.results if t.killed_by for label in (t.killed_by[0], t.earlier) if label}
         return sorted(label for label in needed - set(self.basic) if not label.startswith(DERIVED))
 
@@ -113,7 +119,8 @@ class MutationReport:
         """Return the parameters for which no mutant changed a result in any case.
 
         Returns:
-            By parameter, two numbers: the attempts for which the standard defines no result, and all attempts.
+            By parameter, two numbers of cases, summed over its mutants: those for which the standard defines no result
+            of the mutated arguments, and all those to which a mutant applied.
         """
         effects: dict[str, Counter[Effect]] = {}
         for result in self.results:
@@ -127,7 +134,10 @@ class MutationReport:
 
     @property
     def not_covered(self) -> list[MutantResult]:
-        """Return the caching mutants that no two cases can reveal, although the cached parameter affects results."""
+        """Return the caching mutants of `CACHING_KINDS` that changed no result.
+
+        A mutant that caches a parameter is left out if no other mutant of this parameter changed a result.
+        """
         effective = {result.parameter for result in self.applicable}
         return [
             t
@@ -142,7 +152,10 @@ def count_killed(results: Iterable[MutantResult]) -> int:
 
 
 def count_killing_checks(results: Iterable[MutantResult]) -> Counter[str]:
-    """Return how many mutants each check killed; `an error` stands for calls that returned an error code."""
+    """Return how many mutants each check killed; only the check that failed first counts.
+
+    If no check failed because the call failed, its message takes the place of the check.
+    """
     found = (result.killed_by[1] for result in results if result.killed_by)
     return Counter(checks[0] if checks else "an error" for checks in found)
 
@@ -167,18 +180,23 @@ def format_score(reports: Sequence[MutationReport]) -> str:
     return f"{applicable - survivors} of {applicable} mutants in {functions} killed"
 
 
-def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = IEEE) -> MutationReport:
+def run_mutation_tests(
+    function: str, level: str = "full", numerics: Numerics = IEEE, kinds: Collection[str] = ()
+) -> MutationReport:
     """Run every mutant of a function against its cases.
 
-    A level with generated inputs runs only the mutants that depend on the size; the small cases cover all others. The
-    basic cases run first, then the case that killed the previous mutant, then small cases before large ones, because a
-    few small cases kill nearly all mutants. Mutants that depend on earlier calls run in the order of the suite.
+    At a level with generated inputs, only the mutants that depend on the size run; the small cases cover all others.
+    For each mutant, the smoke cases run first, then the case that killed the previous mutant, and then the other cases,
+    float32 and small cases first, because a few small cases kill nearly all mutants. For mutants that depend on earlier
+    calls, the cases run in the order of the suite.
 
     Args:
         function: the name of the function.
         level: the name of the level.
         numerics: the arithmetic that the vendor declares. Its results have the declared errors, and the cases have the
             budgets of the arithmetic. Mutants whose results the arithmetic permits don't run.
+        kinds: the kinds of mutants that run; all if empty. Mutants that only derived cases can kill run only if this
+            is empty.
 
     Returns:
         The result of every mutant.
@@ -196,7 +214,7 @@ def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = 
     report = MutationReport(function, [], [case.label for case in basic])
     mutants = size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases)
     for mutant in mutants:
-        if mutant.is_permitted(numerics):
+        if mutant.is_permitted(numerics) or (kinds and (mutant.kind or mutant.name) not in kinds):
             continue
         if mutant.needs_earlier_call:
             selected = {*report.basic, *report.smoke_selection}
@@ -204,13 +222,13 @@ def run_mutation_tests(function: str, level: str = "full", numerics: Numerics = 
             continue
         report.results.append(run_mutant(mutant, [*basic, *remaining], numerics))
         _move_to_front(remaining, report.results[-1])
-    if not LEVELS[level].is_drawn:
+    if not LEVELS[level].is_drawn and not kinds:
         report.results.extend(run_derived_mutants(function, cases))
     return report
 
 
 def run_derived_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[MutantResult]:
-    """Run the mutants that only derived cases can kill: those of aliasing, calls in flight and soak tests.
+    """Run the mutants that only derived cases can kill: mutants of aliasing, calls in flight and soak tests.
 
     Args:
         function: the name of the function.
@@ -241,8 +259,7 @@ def _run_in_suite_order(
 ) -> MutantResult:
     """Run a mutant that depends on earlier calls, with the cases in the suite's order.
 
-    Run only the selected cases first, and all cases if these don't kill the mutant, so that the smoke selection stays
-    small.
+    The selected cases run first, so that the smoke selection stays small. If they don't kill the mutant, all cases run.
 
     Args:
         mutant: the mutant.
@@ -258,7 +275,7 @@ def _run_in_suite_order(
 
 
 def _move_to_front(cases: list[BaselineCase], result: MutantResult) -> None:
-    """Move the case that killed the previous mutant to the front, because it often kills the next one."""
+    """Move the case that killed the mutant of `result`, if any, to the front: it often kills the next mutant, too."""
     label = result.killed_by[0] if result.killed_by else None
     cases.sort(key=lambda case: case.label != label)
 
@@ -288,15 +305,18 @@ def generate_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[M
     yield from ordering_mutants(function)
     yield from precision_mutants()
     yield from algorithm_mutants(function)
-    yield from underflow_mutants()
+    yield from underflow_mutants(function)
     yield from number_mutants(function)
     yield from randomness_mutants(function)
     yield from memory_mutants()
+    yield from geometry_mutants(function)
+    yield from nonfinite_mutants(function)
+    yield from extreme_mutants(function)
     yield from many_element_mutants(function)
     yield from caching_mutants(function)
 
 
-def run_mutant(mutant: Mutant, cases: Sequence[BaselineCase], numerics: Numerics = IEEE) -> MutantResult:
+def run_mutant(mutant: Mutant, cases: Iterable[BaselineCase], numerics: Numerics = IEEE) -> MutantResult:
     """Run the cases that the mutant may affect until one kills it.
 
     Args:
@@ -331,7 +351,7 @@ def run_mutant(mutant: Mutant, cases: Sequence[BaselineCase], numerics: Numerics
 
 
 def _failed_checks(outcome: Outcome) -> tuple[str, ...]:
-    """Return the names of the failed checks, or the error code of a call that failed."""
+    """Return the names of the failed checks; if the call failed before any check, only the message of the outcome."""
     if outcome.verdict is not Verdict.passed and not outcome.check_results:
         return (outcome.message,)
     return tuple(result.check for result in outcome.check_results if not result.passed)

@@ -25,7 +25,7 @@ from lib_rt.formats import is_inexact
 
 Array = NDArray[Any]
 Results = dict[str, list[Array]]
-"""Result arrays in their element types, by result name; one entry for a single tensor or number."""
+"""The result arrays in their element types, by result name; the list has one array for a single tensor or number."""
 
 
 class Effect(Enum):
@@ -87,15 +87,16 @@ class SimulatedCall:
         return (array for arrays in self.results.values() for array in arrays)
 
     def recompute(self, /, **changes: Any) -> Effect:
-        """Replace the results with those of changed arguments.
+        """Replace the results with the results of changed arguments.
 
-        A result whose size differs from the caller's tensor is repeated or cut to fit.
+        If the shape of a result differs from the caller's tensor, the elements are repeated or truncated to fit.
 
         Args:
             **changes: the changed arguments by name.
 
         Returns:
-            `undefined` if the standard defines no result, else as `replace_results`.
+            `undefined` if the reference raises an exception, because the standard defines no result for these
+            arguments. The results then stay unchanged. Otherwise the effect that `replace_results` returns.
         """
         compute = self.compute or self.compute_reference
         try:
@@ -107,13 +108,13 @@ class SimulatedCall:
         return self.replace_results(results)
 
     def replace_results(self, results: Results) -> Effect:
-        """Replace the results; return whether an element that the standard specifies changed.
+        """Replace the results and return the effect.
 
         Args:
             results: the new results.
 
         Returns:
-            `changed` or `equivalent`.
+            `changed` if a shape or an element that the standard specifies changed, else `equivalent`.
         """
         is_changed = _shapes_by_name(self.results) != _shapes_by_name(results) or differ(
             self._specified_elements(self.results), self._specified_elements(results)
@@ -172,7 +173,8 @@ class Mutant:
         name: the name, unique within a function.
         corrupt: changes the results of a call.
         corrupt_memory: changes the memory of the call's input and result tensors after the results are written.
-        kind: the kind, which mutants of several parameters share; the name if empty.
+        kind: the kind, which the mutants with the same defect in different parameters share. If empty, `name` is the
+            kind.
         parameter: the parameter that the mutant concerns, if any.
         generator_key: returns the key of the random numbers from the generator's seed, its offset and the number of
             calls.
@@ -220,7 +222,9 @@ def _shapes_by_name(results: Results) -> Mapping[str, list[tuple[int, ...]]]:
 
 
 def differ(expected: Results, actual: Results) -> bool:
-    """Return whether results differ in more than the payload of a NaN and the rounding of the reference.
+    """Return whether results differ in more than the payloads of NaNs and the rounding of the reference.
+
+    The sign of a zero counts as a difference.
 
     Args:
         expected: the expected results.
@@ -249,7 +253,7 @@ def _agree(expected: Array, actual: Array) -> bool:
 
 
 _REFERENCE_ROUNDING = 2.0**-50
-"""The rounding of float64 when a product is computed in another order, relative to the largest element."""
+"""The difference that counts as the reference's rounding in float64, relative to the largest expected element."""
 
 
 def read_transposed(array: Array) -> Array:
@@ -269,7 +273,10 @@ def _expected_array(expected: Expected) -> Array:
 
 
 def _convert_result(value: Any, expected: Expected, is_allocated: bool) -> Array:
-    """Return a reference's result with the expected element type, and shape unless the callee allocates it."""
+    """Return a reference's result with the expected element type, and with the expected shape.
+
+    A result that the callee allocates keeps its shape.
+    """
     with np.errstate(all="ignore"):
         array = np.array(np.asarray(strip_remarks(value)).astype(to_numpy(expected.dtype)))
     return array if is_allocated or array.shape == expected.values.shape else np.resize(array, expected.values.shape)

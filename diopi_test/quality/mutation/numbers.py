@@ -74,7 +74,17 @@ def number_mutants(function: str) -> Iterator[Mutant]:
 def _mutate_argument(
     name: str, concerns: Callable[[BaselineCase], bool], values: Values, case: BaselineCase
 ) -> Mapping[str, Any] | None:
-    """Return an argument with its numbers replaced; None if no number changes."""
+    """Return an argument with its numbers replaced.
+
+    Args:
+        name: the name of the argument.
+        concerns: returns whether the mistake applies to the case.
+        values: returns the wrong numbers.
+        case: the case.
+
+    Returns:
+        The argument by name; None if the mistake does not apply to the case, or if no number changes.
+    """
     value = case.plain_arguments()[name]
     if not concerns(case):
         return None
@@ -104,13 +114,16 @@ def _comparable_bits(value: Any) -> Any:
 
 
 def _keep_six_bits(value: Any) -> Any:
-    """Return the lowest six bits, which hardware uses as the count of a shift."""
+    """Return nonnegative signed integers modulo 64, as hardware reads the count of a shift.
+
+    Negative integers and values of other types stay unchanged.
+    """
     array = np.asarray(value)
     return np.where(array < 0, array, array % 64) if array.dtype.kind == "i" else value
 
 
 def _wrap_to_int32(value: Any) -> Any:
-    """Return integers reduced to 32 bits; other values stay unchanged."""
+    """Return signed integers reduced to their lowest 32 bits; other values stay unchanged."""
     array = np.asarray(value)
     return array.astype(np.int32).astype(array.dtype) if array.dtype.kind == "i" else value
 
@@ -127,13 +140,13 @@ def _round_through(dtype: type[np.floating[Any]]) -> Values:
 
 
 def _truncate(value: Any) -> Any:
-    """Return real numbers without their fractions."""
+    """Return real floating-point numbers without their fractions; other values stay unchanged."""
     array = np.asarray(value)
     return np.trunc(array) if array.dtype.kind == "f" else value
 
 
 def _round_to_integer(value: Any) -> Any:
-    """Return real numbers rounded to the nearest integer."""
+    """Return real floating-point numbers rounded to the nearest integer; other values stay unchanged."""
     array = np.asarray(value)
     return np.rint(array) if array.dtype.kind == "f" else value
 
@@ -144,17 +157,17 @@ def _every_case(case: BaselineCase) -> bool:
 
 
 def _is_wide(case: BaselineCase) -> bool:
-    """Return whether no tensor has a floating-point type of 32 bits or fewer."""
+    """Return whether no tensor of the case has a type in `NARROW_FLOATS`."""
     return not NARROW_FLOATS & _all_types(case)
 
 
 def _is_integral(case: BaselineCase) -> bool:
-    """Return whether all tensors have integers or truth values."""
+    """Return whether all arguments and results of the case that are tensors have integers or truth values."""
     return all(category(dtype) < 2 for dtype in _all_types(case))
 
 
 def _takes_integers(case: BaselineCase) -> bool:
-    """Return whether all tensor arguments have integers or truth values."""
+    """Return whether the case has tensor arguments, and all of them have integers or truth values."""
     types = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
     return bool(types) and all(category(dtype) < 2 for dtype in types)
 
@@ -173,7 +186,7 @@ _MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
     "truncated to integers": (_takes_integers, _truncate),
     "rounded to integers": (_takes_integers, _round_to_integer),
 }
-"""By the name of the mistake: the calls to which it applies, and the wrong numbers."""
+"""By the name of the mistake: whether it applies to a case, and the function that returns the wrong numbers."""
 
 
 # Types
@@ -186,12 +199,12 @@ def _mixed_operands(case: BaselineCase) -> dict[str, BaselineTensor]:
 
 
 def _skip_conversion(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the arguments without the conversion to the common or result type that the standard requires.
+    """Return the tensors and scalars without the conversion to the common or result type that the standard requires.
 
-    Byte masks stay truth values.
+    Masks, which may have the type uint8, are still read as truth values.
 
     Returns:
-        The arguments; None if there are no tensors.
+        The arguments; None if there are no tensors except masks.
     """
     prototype = lookup(case.function)
     tensors = {name: value for name, value in case.arguments.items() if isinstance(value, BaselineTensor)}
@@ -221,7 +234,7 @@ def _round_converted_scalars(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _convert_to_first_type(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return all operands in the type of the first one."""
+    """Return all tensors in the type of the first one; None if their types are equal."""
     operands = _mixed_operands(case)
     if not operands:
         return None
@@ -230,7 +243,11 @@ def _convert_to_first_type(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _convert_0d_operands(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the 0-d operands in the common type of the others, if both types have the same category."""
+    """Return the 0-d tensors converted to the common type of all tensors that have axes.
+
+    A 0-d tensor is left out if the category of its type (such as floating-point) differs from that of the common type.
+    Return None if no tensor remains.
+    """
     operands = _mixed_operands(case)
     common = [tensor.dtype for tensor in operands.values() if tensor.values.ndim]
     if not common:
@@ -242,7 +259,7 @@ def _convert_0d_operands(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _compute_in_standard_type(call: SimulatedCall) -> Effect:
-    """Compute the result in the standard's result type, then convert it to the type of the caller's tensor."""
+    """Compute the results in the types that the standard infers, if the caller's tensors have others, and convert."""
     prototype, expected = call.prototype, call.case.expected
     if prototype.result is not caller_chosen and not any(map(tensors_in, call.case.arguments.values())):
         return Effect.not_applicable

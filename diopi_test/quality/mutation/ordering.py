@@ -1,4 +1,4 @@
-"""Ordering mutants: equal elements in another order, an unsorted selection, subnormal numbers compared as zeros."""
+"""Ordering mutants: equal elements or a selection in reverse order, subnormal numbers compared as zeros."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _returns_elements_and_positions(function: str) -> bool:
 
 
 def _treat_subnormals_as_zeros(call: SimulatedCall) -> Effect:
-    """Determine positions as if subnormal numbers were zeros, and return the elements at these positions."""
+    """Replace the results: determine positions as if subnormal numbers were zeros, and take the elements at these."""
     arguments = call.case.plain_arguments()
     input, dim, dtype = arguments["input"], arguments["dim"], call.case.dtype
     is_zero = is_subnormal(input, dtype) if is_inexact(dtype) else np.zeros(input.shape, bool)
@@ -89,7 +89,7 @@ def _reverse_equal_elements(name: str, call: SimulatedCall) -> Effect:
 
 
 def _reverse_selection(call: SimulatedCall) -> Effect:
-    """Return the selected elements in reverse order."""
+    """Reverse the selected elements; the effect is `changed` only if the attribute `sorted` is true."""
     arguments = call.case.plain_arguments()
     if arguments["input"].ndim == 0:
         return Effect.not_applicable

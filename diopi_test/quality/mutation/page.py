@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from diopi_proto.interface import lookup
+from diopi_test.quality.mutation.kinds import DESCRIPTIONS
 from diopi_test.quality.mutation.matrix import (
     MutantResult,
     MutationReport,
@@ -36,9 +37,12 @@ Some mutants cache a value of an earlier call under an incomplete key and use it
 
 | cached value | key |
 | --- | --- |
-| attributes, element types, strides, or the order of tensors | the shapes |
-| the kind of a scalar | the value of the scalar |
-| results | everything except the data |
+| an attribute, or all attributes | the shapes and element types of the tensors |
+| element types | the shapes of the tensors |
+| the order of tensors | the shapes and element types of the tensors, in any order |
+| strides | everything except strides and data |
+| the kind of a scalar | shapes, element types and attributes, where 1 and 1.0 are equal |
+| results | everything except the data, or only the shapes and element types of the results |
 
 For these mutants, the order of the cases matters: they run in the order of their file, as in a run. The cases of the
 smoke level run first, as if the other cases did not exist.
@@ -50,6 +54,21 @@ Further mutants need cases that are derived from the stored cases:
 | if parameters of a call share memory | class `aliased` |
 | if calls are in flight at the same time | class `concurrent` |
 | in some of many calls, or because every call leaks memory | the soak test of the function |
+"""
+
+KINDS = """## Kinds of mutants
+
+A kind comprises the mutants with the same defect in different parameters, results or places of a formula.
+
+| kind | what a mutant of this kind does |
+| --- | --- |"""
+
+MATRIX = """## Killed mutants by kind and family
+
+A row belongs to a kind of mutants, and its second column is the sign of the kind in [the last table](#functions). The
+other columns count the killed mutants in the functions of a family. A single number means that every mutant that
+changed a result was killed; `-` means that there was none. The last column lists the [checks](checks.md) that failed
+first in the cases that killed mutants, the most frequent one first.
 """
 
 WITHOUT_EFFECT = """## Parameters without effect
@@ -67,8 +86,9 @@ error budgets. For the others, another line or NumPy compensates for the change.
 FUNCTIONS = """## Functions
 
 Each letter stands for a kind of mutant. A letter means that every mutant of this kind that changed a result was killed.
-The sign `!` means that a mutant survived, and `.` that no mutant of the kind changed a result. The first table lists
-the block and the letter of each kind.
+The sign `!` means that a mutant survived, and `.` that no mutant of the kind changed a result. The table of [killed
+mutants by kind](#killed-mutants-by-kind-and-family) lists the block and the letter of each kind. The last column lists
+the checks that failed first in the cases that killed mutants.
 """
 
 
@@ -92,6 +112,7 @@ def render_page(reports: Sequence[MutationReport]) -> str:
     parts = [
         INTRODUCTION,
         f"**{format_score(reports)}.**\n",
+        *_render_kinds(reports),
         *_render_matrix(reports),
         *_render_survivors(reports),
         *_render_parameters_without_effect(reports),
@@ -105,12 +126,18 @@ def _family_of(report: MutationReport) -> str:
     return lookup(report.function).family
 
 
+def _render_kinds(reports: Sequence[MutationReport]) -> Iterator[str]:
+    """Yield the lines of the table that says what each kind of mutant does."""
+    yield KINDS
+    yield from (_table_row(kind, DESCRIPTIONS[kind]) for kind in assign_signs(reports) if kind in DESCRIPTIONS)
+    yield ""
+
+
 def _render_matrix(reports: Sequence[MutationReport]) -> Iterator[str]:
     """Yield the lines of the table of killed mutants by kind and family."""
     families = list(dict.fromkeys(map(_family_of, reports)))
     results = [(_family_of(report), result) for report in reports for result in report.applicable]
-    yield "## Killed mutants by kind and family\n"
-    yield "A single number means that every mutant that changed a result was killed; `-` means that there was none.\n"
+    yield MATRIX
     yield _table_row("", "", *families, "all", "first failed check")
     yield _table_row(*["---"] * 2 + ["---:"] * (len(families) + 1), "---")
     functions = Counter(map(_family_of, reports))

@@ -44,7 +44,7 @@ def _floating_result_types(case: BaselineCase) -> list[Dtype]:
 
 
 def _round_inputs(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return all floating-point tensors rounded to `dtype`; None if no result is wider."""
+    """Return the arguments with all floating-point tensors rounded to `dtype`; None if no result is wider."""
     if not _has_wider_result(case, dtype):
         return None
 
@@ -57,9 +57,9 @@ def _round_inputs(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _round_to_narrowest_input(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return all floating-point tensors rounded to the narrowest of their types.
+    """Return the arguments with all floating-point tensors rounded to the narrowest of their types.
 
-    Return None if some result is not wider than that type, or if no tensor is floating-point.
+    Return None if some floating-point result is not wider than that type, or if no tensor is floating-point.
     """
     dtypes = [tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)]
     narrowest = min(filter(is_floating, dtypes), key=lambda dtype: format_of(dtype).precision, default=None)
@@ -91,7 +91,7 @@ def accumulate_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
 def _accumulate_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return arguments whose long sums are rounded to the half-precision type of the results after each term.
 
-    Sums of more than K terms are long. Return None if no result has such a type.
+    Sums of more than `diopi_test.oracle.budget.K` terms are long. Return None if no result has such a type.
     """
     half_dtype = next((dtype for dtype in _floating_result_types(case) if dtype in half), None)
     return None if half_dtype is None else change_tensors(case, partial(round_long_sums_to, half_dtype))

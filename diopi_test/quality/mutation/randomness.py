@@ -1,4 +1,4 @@
-"""Correct random draws with NumPy in place of a vendor, and the mutants of random number generators."""
+"""Mutants of functions that draw random numbers, and correct results of these functions, drawn with NumPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RandomSource = np.random.Generator
 """The generator of random numbers from which a mutant draws."""
 
 ResultForm = tuple[Any, tuple[int, ...], tuple[int, ...]]
-"""NumPy type and shape of the first result, and shape of the last."""
+"""The NumPy type and the shape of a function's first result, and the shape of its last result."""
 
 
 def is_random(function: str) -> bool:
@@ -71,7 +71,11 @@ def _draw_uniform(source: RandomSource, form: ResultForm, from_: float, to: floa
 
 
 def _draw_integers(source: RandomSource, form: ResultForm, from_: int, to: int | None) -> Array:
-    """Draw integers, at least `from_` and below `to`, or up to the largest exact integer of the type."""
+    """Return integers, at least `from_` and below `to`, as int64.
+
+    If `to` is None, the largest number is that of the integer type, or 2**p for a floating-point type of p bits of
+    precision.
+    """
     dtype, shape, _ = form
     integral = dtype.kind in "iub"
     last = to - 1 if to is not None else _largest_integer(dtype) if integral else 2 ** _precision_of(dtype)
@@ -101,7 +105,10 @@ def _draw_normal(source: RandomSource, form: ResultForm, mean: Any, std: Any) ->
 
 
 def _draw_dropout(source: RandomSource, form: ResultForm, input: Array, p: float, train: bool) -> tuple[Array, Array]:
-    """Draw a mask, and return the input with dropped elements zero and all others scaled, and the mask."""
+    """Return the input with dropped elements set to 0 and the others divided by 1 - p, and the drawn mask.
+
+    Without `train`, nothing is dropped or scaled.
+    """
     _, shape, mask_shape = form
     mask = source.random(mask_shape) >= (p if train else 0)
     return np.where(np.broadcast_to(mask, shape), input / (1 - p if train and p < 1 else 1), 0), mask
@@ -110,7 +117,11 @@ def _draw_dropout(source: RandomSource, form: ResultForm, input: Array, p: float
 def _draw_multinomial(
     source: RandomSource, form: ResultForm, input: Array, num_samples: int, replacement: bool
 ) -> Array:
-    """Draw indices by their weights: with replacement from the cumulative sum, else by exponential waiting times."""
+    """Return indices along the last axis of `input`, drawn with the elements of `input` as weights.
+
+    With replacement, uniform random numbers are compared with the cumulative sums of the weights. Otherwise, the
+    indices with the shortest exponential waiting times are chosen.
+    """
     if not replacement:
         with np.errstate(divide="ignore"):
             return np.argsort(source.exponential(size=input.shape) / input, -1)[..., :num_samples]
@@ -122,7 +133,17 @@ def _draw_multinomial(
 def _sample_tokens(
     make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[RandomSource], arguments: Mapping[str, Any]
 ) -> Any:
-    """Sample one token per sequence with a random number in (0, 1] per generator; a size query changes no state."""
+    """Return the results of a function that samples one token per sequence.
+
+    Args:
+        make: returns, from the arguments, the function that draws the tokens as its second entry.
+        sources: one source per sequence; each gives a random number in (0, 1].
+        arguments: the arguments of the function. If a workspace size is negative, the call queries the sizes and
+            changes no state.
+
+    Returns:
+        The tokens, the workspace sizes and the states.
+    """
     sizes = [value for name, value in arguments.items() if name.endswith("workspace_size")]
     is_query, (_, draw) = min(sizes) < 0, make(arguments)
     ids, *states = draw(np.array([1 - source.random() for source in sources]))
@@ -137,7 +158,6 @@ _SAMPLING: dict[str, Callable[..., Any]] = {
 }
 """Functions that draw from several generators."""
 
-# How each random function draws correct results
 _DRAWS: dict[str, Callable[..., Any]] = {
     "diopiDropout": _draw_dropout,
     "diopiDropoutInp": _draw_dropout,
@@ -154,6 +174,7 @@ _DRAWS: dict[str, Callable[..., Any]] = {
     "diopiRandperm": lambda source, form, n: source.permutation(n),
     "diopiMultinomial": _draw_multinomial,
 }
+"""The functions that draw correct results, by the name of the random function."""
 
 
 def randomness_mutants(function: str) -> Iterator[Mutant]:
@@ -177,7 +198,7 @@ def randomness_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _lose_ones(call: SimulatedCall) -> Effect:
-    """Replace every eighth element by 0: ones become rarer by an eighth."""
+    """Replace every eighth element by 0, so that the number of elements that are 1 decreases by an eighth."""
     results = {name: [array.copy() for array in arrays] for name, arrays in call.results.items()}
     for array in (array for arrays in results.values() for array in arrays):
         array.reshape(-1)[7::8] = 0
@@ -196,7 +217,7 @@ def _spread_numbers(call: SimulatedCall) -> Effect:
 
 
 def _end_with_largest(call: SimulatedCall) -> Effect:
-    """Exchange the largest number of a permutation for the last one."""
+    """Swap the largest number of a permutation with the last one, so that the largest number is always last."""
     results = {name: [array.copy() for array in arrays] for name, arrays in call.results.items()}
     for array in (array for arrays in results.values() for array in arrays if array.size > 1):
         place = int(np.argmax(array))
@@ -221,7 +242,7 @@ def draw_with(
         mutant: the mutant.
         case: the case.
         sources: the generators, which the draw advances.
-        calls: the number of calls so far, which replaces the state if there are no generators.
+        calls: the number of this call, which replaces the generator's state if there are no generators.
 
     Returns:
         The call and the effect of the mutant.

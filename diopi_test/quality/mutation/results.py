@@ -46,7 +46,7 @@ def _change_each_result(
 def _change_each_specified_result(
     change: Callable[[Array, Expected], Array | None], applies_to_draws: bool = False
 ) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption like `_change_each_result` whose `change` also receives the expected result."""
+    """Return a corruption as `_change_each_result` does; here `change` also receives the expected result."""
 
     def corrupt(call: SimulatedCall) -> Effect:
         """Replace the arrays of the results by changed ones and return the effect."""
@@ -76,7 +76,7 @@ def _change_element(position: Callable[[int], int]) -> Callable[[Array], Array |
     integer is flipped, and a truth value is inverted.
 
     Args:
-        position: Returns the position for the number of elements.
+        position: returns the row-major index of the element, from the number of elements of the array.
 
     Returns:
         The change, which returns None for an empty array.
@@ -102,7 +102,10 @@ def _change_element(position: Callable[[int], int]) -> Callable[[Array], Array |
 
 
 def _omit_tail(array: Array) -> Array | None:
-    """Return the array with zeros in its last block of 16 elements; in a shorter array, only the last one is zero."""
+    """Return the array with zeros in its last block of up to 16 elements; return None for an empty array.
+
+    Blocks begin at multiples of 16. In an array of up to 16 elements, only the last element becomes zero.
+    """
     start = (array.size - 1) // 16 * 16 if array.size > 16 else array.size - 1
     if not array.size:
         return None
@@ -127,7 +130,10 @@ def _scale(relative: float) -> Callable[[Array], Array | None]:
 
 
 def _add_four_epsilons(array: Array) -> Array | None:
-    """Return the array with every element changed by four times the relative spacing of numbers at 1."""
+    """Return a floating-point array multiplied by 1 + 4 ε, where ε is the machine epsilon of its element type.
+
+    Return None for other element types.
+    """
     if not is_float(array):
         return None
     return _scale(4 * float(ml_dtypes.finfo(array.dtype).eps))(array)
@@ -149,7 +155,11 @@ def _replace_elements(
 
 
 def _make_zeros_positive(array: Array, expected: Expected) -> Array | None:
-    """Return the array with positive zeros, except for zeros of underflow and cancellation, whose sign is open."""
+    """Return an array of real numbers with +0 in place of every −0 whose sign the standard specifies.
+
+    The error budget leaves the sign of some zeros open: those of underflow and cancellation. Return None for other
+    element types.
+    """
     if not is_float(array) or array.dtype.kind == "c":
         return None
     zeros = (expected.values == 0) & np.signbit(expected.values)
@@ -159,11 +169,11 @@ def _make_zeros_positive(array: Array, expected: Expected) -> Array | None:
 
 
 def _round_through(dtype: Dtype) -> Callable[[Array], Array | None]:
-    """Return a change that computes the result in a narrower type and converts it."""
+    """Return a change that rounds the elements to a narrower type and converts them back."""
     narrow = to_numpy(dtype)
 
     def change(array: Array) -> Array | None:
-        """Return the rounded array; return None if the array's type is not wider."""
+        """Return the rounded array; return None if the array's type does not have a higher precision."""
         wide = next((d for d in FORMATS if to_numpy(d) == array.dtype), None)
         if wide is None or FORMATS[wide].precision <= FORMATS[dtype].precision:
             return None
@@ -174,19 +184,25 @@ def _round_through(dtype: Dtype) -> Callable[[Array], Array | None]:
 
 
 def _convert_through_double(array: Array) -> Array | None:
-    """Return int64 elements converted to float64 and back."""
+    """Return int64 elements converted to float64 and back; return None for other element types."""
     with np.errstate(invalid="ignore"):
         return array.astype(np.float64).astype(array.dtype) if array.dtype == np.int64 else None
 
 
 def _reverse_indices(array: Array) -> Array | None:
-    """Return indices and counts in reverse order along the first axis longer than 1."""
+    """Return an array of integers, such as indices or counts, in reverse order along the first axis longer than 1.
+
+    Return None for other element types, and if no axis is longer than 1.
+    """
     axis = next((i for i, length in enumerate(array.shape) if length > 1), None)
     return None if axis is None or array.dtype.kind not in "iu" else np.flip(array, axis).copy()
 
 
 def _swap_first_different(array: Array) -> Array | None:
-    """Return indices or counts with the first two that differ swapped."""
+    """Return an array of integers, flattened, with the first two neighboring elements that differ swapped.
+
+    Return None for other element types, and if all elements are equal.
+    """
     flat = array.reshape(-1).copy()
     differing = np.flatnonzero(flat[1:] != flat[:-1])
     if array.dtype.kind not in "iu" or not differing.size:
@@ -197,21 +213,27 @@ def _swap_first_different(array: Array) -> Array | None:
 
 
 def _repeat_first_half(array: Array) -> Array | None:
-    """Return the array with every element of its first half repeated."""
+    """Return an array of the same size in which each element of the first half occurs twice: a, a, b, b, and so on."""
     return np.repeat(array.reshape(-1), 2)[: array.size]
 
 
 def _add_to_earlier(array: Array) -> Array:
-    """Return the result added to an equal earlier result; negated for truth values."""
+    """Return the array added to itself, as if the result were added to an equal earlier result.
+
+    Truth values are inverted instead.
+    """
     with np.errstate(all="ignore"):
         return ~array if array.dtype == bool else array + array
 
 
 def _leave_unwritten(*names: str) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that leaves results as they were before the call: poison, or the old state."""
+    """Return a corruption that does not write the named results, or any result if there are no names.
+
+    The tensors stay as they were before the call: filled with poison, or with the old state.
+    """
 
     def corrupt(call: SimulatedCall) -> Effect:
-        """Remove the results, so that they are not written, and return whether that changes them."""
+        """Remove the results, so that the vendor does not write them, and return the effect."""
         removed = {name: call.results.pop(name) for name in names or list(call.results)}
         previous = {name: values_before_call(call, name, arrays) for name, arrays in removed.items()}
         return changed_if(differ(removed, previous))
@@ -220,7 +242,17 @@ def _leave_unwritten(*names: str) -> Callable[[SimulatedCall], Effect]:
 
 
 def values_before_call(call: SimulatedCall, name: str, arrays: list[Array]) -> list[Array]:
-    """Return the values of a result's tensors before the call, or the number that is passed by pointer."""
+    """Return what the memory of a result contains before the call.
+
+    Args:
+        call: the call.
+        name: the name of the result.
+        arrays: the arrays of the result, which determine shapes and element types of poison.
+
+    Returns:
+        Poison if the result is not an argument, too. Otherwise the values of the argument's tensors, or the number
+        that is passed by pointer.
+    """
     argument = call.case.arguments.get(name)
     if argument is None:
         return [_poison_array(array) for array in arrays]
@@ -245,18 +277,18 @@ def _ignore_memory_format(call: SimulatedCall) -> Effect:
 
 
 _NEIGHBORING_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.int32: Dtype.int64}
-"""The wrong element type in which a mutant allocates a result, by the correct type."""
+"""The wrong element type in which a mutant allocates a result, by the correct type; float32 for all other types."""
 
 
 def _allocate_in_another_type(call: SimulatedCall) -> Effect:
-    """Allocate results in a neighboring type with the same values."""
+    """Allocate the results that the callee allocates in another element type, with the same values."""
     for name in call.layouts:
         call.results[name] = [_convert_to_neighboring_type(array) for array in call.results[name]]
     return changed_if(bool(call.layouts))
 
 
 def _convert_to_neighboring_type(array: Array) -> Array:
-    """Return an array with the same values in a neighboring element type."""
+    """Return the array, without imaginary parts, in the type that `_NEIGHBORING_TYPES` lists, or else in float32."""
     replacement = _NEIGHBORING_TYPES.get(from_numpy(array.dtype), Dtype.float32)
     with np.errstate(all="ignore"):
         return (array.real if array.dtype.kind == "c" else array).astype(to_numpy(replacement))
@@ -298,7 +330,6 @@ def result_mutants(function: str) -> Iterator[Mutant]:
 change_last_element = _change_each_result(_change_element(lambda size: size - 1))
 """Changes the last element of each result that has elements, and returns the effect."""
 
-# Mutants that every function with computed results has
 _COMMON_MUTANTS = (
     Mutant(name="first element wrong", corrupt=_change_each_result(_change_element(lambda size: 0))),
     Mutant(name="last element wrong", corrupt=change_last_element),
@@ -327,3 +358,4 @@ _COMMON_MUTANTS = (
     Mutant(name="neighboring indices swapped", corrupt=_change_each_result(_swap_first_different)),
     Mutant(name="every element repeated", corrupt=_change_each_result(_repeat_first_half, applies_to_draws=True)),
 )
+"""The mutants of results that apply to every function."""

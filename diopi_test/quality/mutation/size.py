@@ -91,7 +91,10 @@ def many_element_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _last_periodic_element(period: int, last: int, shape: tuple[int, ...]) -> Array | None:
-    """Return the last element at a multiple of the period, or before it."""
+    """Return the index of the last element at k · `period` + `last`, as an array of one index.
+
+    `last` is 0, or −1 for the element before each multiple. Return None if there is no such index above 0.
+    """
     size = int(np.prod(shape))
     place = (size - 1 - last) // period * period + last
     return None if place <= 0 else np.array([place])
@@ -105,7 +108,7 @@ def _last_tile_indices(shape: tuple[int, ...]) -> Array | None:
 
 
 def _late_row_indices(shape: tuple[int, ...]) -> Array | None:
-    """Return the indices of the elements in rows from `ROWS` on; return None if there are fewer rows."""
+    """Return the indices of the elements from index `ROWS` of the first axis on; return None if it is not longer."""
     if not shape or shape[0] <= ROWS:
         return None
     size = int(np.prod(shape))
@@ -113,7 +116,7 @@ def _late_row_indices(shape: tuple[int, ...]) -> Array | None:
 
 
 def _late_column_indices(shape: tuple[int, ...]) -> Array | None:
-    """Return the indices of the elements in columns from `COLUMNS` on; return None if there are fewer columns."""
+    """Return the indices of the elements from index `COLUMNS` of the last axis on; return None if it is not longer."""
     if not shape or shape[-1] <= COLUMNS:
         return None
     indices = np.arange(int(np.prod(shape)))
@@ -121,7 +124,10 @@ def _late_column_indices(shape: tuple[int, ...]) -> Array | None:
 
 
 def _late_matrix_row_indices(shape: tuple[int, ...]) -> Array | None:
-    """Return the indices of the elements in matrix rows from `MATRIX_ROWS` on; return None if there are fewer rows."""
+    """Return the indices of the elements in matrix rows from `MATRIX_ROWS` on; return None if there are none.
+
+    All axes but the last one count the matrix rows: a tensor of shape (3, 4, 5) has 12.
+    """
     if len(shape) < 2 or int(np.prod(shape[:-1])) <= MATRIX_ROWS:
         return None
     return np.arange(MATRIX_ROWS * shape[-1], int(np.prod(shape)))
@@ -139,7 +145,15 @@ OMITTED_PARTS: Mapping[str, FindIndices] = {
 def _change_results(
     change: Callable[[SimulatedCall, str, int, Array], Array | None],
 ) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that changes every result array for which `change` does not return None."""
+    """Return a corruption that changes every result array for which `change` does not return None.
+
+    Args:
+        change: returns a changed array, with any shape of the same size. Its parameters are the call, the name of the
+            result, the number of the array in the result, and the array.
+
+    Returns:
+        The corruption.
+    """
 
     def corrupt(call: SimulatedCall) -> Effect:
         """Replace the result arrays by changed ones and return the effect."""
@@ -154,7 +168,15 @@ def _change_results(
 
 
 def _replace_elements(find_indices: FindIndices, values: Callable[[Array], Array]) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that replaces the elements at some places."""
+    """Return a corruption that replaces elements of each result.
+
+    Args:
+        find_indices: returns the indices of the elements.
+        values: returns the new values from the correct ones.
+
+    Returns:
+        The corruption.
+    """
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         """Return the array with the selected elements replaced."""
@@ -183,10 +205,14 @@ def _leave_unwritten(find_indices: FindIndices) -> Callable[[SimulatedCall], Eff
 
 
 def _change_elements(find_indices: FindIndices) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that changes elements: by an eighth and 1, by their lowest bit, or by negation."""
+    """Return a corruption that changes the elements at the indices.
+
+    A number x becomes 9/8 x + 1, and an infinity or NaN becomes 1. The lowest bit of an integer is flipped, and a truth
+    value is inverted.
+    """
 
     def change_values(values: Array) -> Array:
-        """Return changed numbers or inverted truth values."""
+        """Return the changed values."""
         if values.dtype == bool:
             return ~values
         if values.dtype.kind in "iu":
@@ -202,17 +228,20 @@ def _change_elements(find_indices: FindIndices) -> Callable[[SimulatedCall], Eff
 Offsets = Callable[[Array], Array]
 """A function that returns offsets after they were stored in a type that can't represent all of them."""
 
-# By the name of the type
 OFFSETS: Mapping[str, Offsets] = {
     "int16": lambda offsets: offsets & 0x7FFF,  # not negative, because a negative offset would crash at once
     "uint16": lambda offsets: offsets & 0xFFFF,
     "float32": lambda offsets: offsets.astype(np.float32).astype(np.int64),
     "20 bits": lambda offsets: offsets & 0xFFFFF,
 }
+"""The functions that return the offsets as a kernel reads them from a type, by the name of the type."""
 
 
 def _write_at_offsets(offsets: Offsets) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that writes elements at mutated offsets; the last element written to a place stays there."""
+    """Return a corruption that writes elements at mutated offsets.
+
+    Of several elements written to one place, the last one stays there.
+    """
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         """Return the array as if its elements were written at the mutated offsets; None if no offset changes."""
@@ -228,7 +257,10 @@ def _write_at_offsets(offsets: Offsets) -> Callable[[SimulatedCall], Effect]:
 
 
 def _read_at_offsets(offsets: Offsets, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return floating-point inputs read at mutated offsets; offsets between the elements read NaN."""
+    """Return floating-point inputs read at mutated offsets; an offset at which no element lies reads NaN.
+
+    Return None if no offset changes.
+    """
     plain = case.plain_arguments()
     misread = {
         name: _read_tensor_at_offsets(value, plain[name], offsets)
@@ -240,7 +272,7 @@ def _read_at_offsets(offsets: Offsets, case: BaselineCase) -> Mapping[str, Any] 
 
 
 def _read_tensor_at_offsets(tensor: BaselineTensor, values: Array, offsets: Offsets) -> Array | None:
-    """Return the values that are read from a tensor at wrong offsets; None if they equal the tensor."""
+    """Return the values that are read from a tensor at wrong offsets; None if no offset changes."""
     shape = values.shape
     place = layout_named(tensor.layout)(shape)
     correct_offsets = np.zeros(shape, np.int64)
@@ -263,7 +295,7 @@ def _replace_nans(array: Array) -> Array:
 
 
 def _change_floating_tensors(change: Callable[[Array], Array]) -> Callable[[BaselineCase], Mapping[str, Any] | None]:
-    """Return a change of all floating-point tensors of a case."""
+    """Return a function that applies `change` to all floating-point and complex tensors of a case."""
 
     def apply_change(value: Any) -> Any:
         """Apply the change to the floating-point tensors in an argument."""
@@ -281,7 +313,7 @@ def _change_floating_tensors(change: Callable[[Array], Array]) -> Callable[[Base
 
 
 def _accumulate_long_sums(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return arguments whose long sums are accumulated in half precision."""
+    """Return arguments whose long sums are accumulated in `dtype`; None if all results have this type."""
     results: Sequence[Dtype] = [entry.dtype for value in case.expected.values() for entry in expected_arrays(value)]
     return (
         _change_floating_tensors(partial(round_block_sums_to, dtype))(case)

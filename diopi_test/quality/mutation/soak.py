@@ -46,7 +46,7 @@ def _allocate() -> object:
 
 
 def _map() -> object:
-    """Return memory that the system maps, of which the C library's allocator does not know."""
+    """Return memory that the operating system maps, without the C library's allocator."""
     pages = mmap.mmap(-1, LEAKED_BYTES)
     pages[:] = bytes([1]) * LEAKED_BYTES
     return pages
@@ -80,7 +80,7 @@ class SoakVendor(CaseTakingVendor):
         return Device(HostRuntime().functions(), host_addressable=True)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Write the results, which are wrong if it is time for it; leak memory."""
+        """Write the expected results after `_corrupt` has changed them or has leaked memory."""
         context.stream.synchronize()
         assert self._case is not None, "the case has been received"
         call = SimulatedCall.from_expected(self._case)
@@ -98,7 +98,7 @@ class SoakVendor(CaseTakingVendor):
         return Error.Success
 
     def _corrupt(self, call: SimulatedCall) -> None:
-        """Leak memory, or change a result if the last `PERIOD` results were correct."""
+        """Leak memory, or change the results if at least `PERIOD` calls were correct since the latest wrong one."""
         if (allocate := LEAKS.get(self._kind)) is not None:
             self._leaked.append(allocate())
             self.effect = Effect.changed

@@ -16,7 +16,7 @@ from lib_rt.dtypes import to_numpy
 Array = NDArray[Any]
 
 NARROW = (Dtype.bfloat16, Dtype.float16, Dtype.float32)
-"""The types that are narrower than some other."""
+"""The floating-point types that are narrower than float64, in which the reference computes."""
 
 
 def round_sums_to(dtype: Dtype, array: Array) -> Array:
@@ -25,10 +25,10 @@ def round_sums_to(dtype: Dtype, array: Array) -> Array:
 
 
 def round_long_sums_to(dtype: Dtype, array: Array) -> Array:
-    """Return an array whose sums of more than K terms are rounded to `dtype` after each term.
+    """Return an array whose sums of more than `budget.K` terms are rounded to `dtype` after each term.
 
-    Fewer roundings stay within K units of the type. Scattered sums stay exact, because the result's memory may
-    accumulate any number of terms in its type.
+    The errors of shorter sums stay within K units of the type, which the error budget permits. Scattered sums stay
+    exact, because a function may accumulate any number of terms in the memory of the result, in its type.
 
     Args:
         dtype: the type of partial sums.
@@ -41,17 +41,20 @@ def round_long_sums_to(dtype: Dtype, array: Array) -> Array:
 
 
 def add_first_block_only(array: Array) -> Array:
-    """Return an array whose sums add only the first `BLOCK` terms."""
+    """Return the array as a `FirstBlockSumArray`, whose sums add only the first `BLOCK` terms."""
     return array.view(FirstBlockSumArray)
 
 
 def round_block_sums_to(dtype: Dtype, array: Array) -> Array:
-    """Return a `ChunkedSumArray` for the type of partial sums `dtype`."""
+    """Return the array as a `ChunkedSumArray`, which rounds long sums to `dtype`."""
     return array.view(_SUMMING_IN_CHUNKS[dtype])
 
 
 def narrow_type(dtype: Dtype, array: Array) -> np.dtype[Any]:
-    """Return `dtype`, or the complex type whose parts have this type; return the array's type if neither exists."""
+    """Return the NumPy type of `dtype`; for an array of complex numbers, the complex type whose parts have `dtype`.
+
+    There is such a complex type only for float32. For other types, return the type of the array of complex numbers.
+    """
     if array.dtype.kind != "c":
         return to_numpy(dtype)
     return to_numpy(COMPLEX[dtype]) if dtype is Dtype.float32 else array.dtype
@@ -118,9 +121,13 @@ class NarrowSumArray(np.ndarray[Any, Any]):
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
         """Implement `np.matmul`."""
         first, second = np.atleast_2d(a), b[:, np.newaxis] if b.ndim == 1 else b
-        product = self._add_reduce(first[..., np.newaxis] * second[..., np.newaxis, :, :], -2)
+        product = self._add_reduce(self._multiply(first[..., np.newaxis], second[..., np.newaxis, :, :]), -2)
         product = product[..., 0] if b.ndim == 1 else product
         return product[..., 0, :] if a.ndim == 1 and b.ndim > 1 else product[..., 0] if a.ndim == 1 else product
+
+    def _multiply(self, first: Array, second: Array) -> Array:
+        """Return the products of two arrays, the terms of a matrix product."""
+        return np.asarray(first * second)
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
         """Implement `np.einsum` for formulas with an explicit output."""
@@ -148,16 +155,20 @@ class NarrowSumArray(np.ndarray[Any, Any]):
 
 
 def _as_plain_array(value: Any) -> Any:
-    """Return the value as a plain NumPy array, if it has this class."""
+    """Return a `NarrowSumArray` as a plain NumPy array, and other values unchanged."""
     return value.view(np.ndarray) if isinstance(value, NarrowSumArray) else value
 
 
 BLOCK, CHUNK = 512, 32
-"""Terms that are one block, and terms of a product that are added at once."""
+"""The number of terms in one block of a sum, and the number of products that a kernel adds before it rounds the sum."""
 
 
 class FirstBlockSumArray(NarrowSumArray):
-    """An array whose sums add only the first `BLOCK` terms."""
+    """An array whose sums add only the first `BLOCK` terms.
+
+    Running sums restart in each block, and scattered sums are exact. An einsum adds the first half of the longest axis
+    that it sums over.
+    """
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
         """Implement `np.add.reduce` with the first block of terms."""
@@ -183,7 +194,7 @@ class FirstBlockSumArray(NarrowSumArray):
         return np.matmul(a[..., :BLOCK], b[:BLOCK] if b.ndim == 1 else b[..., :BLOCK, :])
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
-        """Implement `np.einsum` with the first part of the longest summed axis."""
+        """Implement `np.einsum` with the first half of the longest summed axis, as `_cut_longest_axis` returns it."""
         return np.einsum(formula, *_cut_longest_axis(formula, operands))
 
 
@@ -202,7 +213,7 @@ class ChunkedSumArray(FirstBlockSumArray):
         return NarrowSumArray._add_reduce(self, values, axis, keepdims=keepdims)
 
     def _running_sums(self, values: Array, axis: int) -> Array:
-        """Return the running sums along an axis; long ones are rounded after each term."""
+        """Return the running sums along an axis. Long running sums are rounded after each term."""
         if values.dtype.kind != "f" or values.shape[axis] <= BLOCK:
             return np.add.accumulate(values, axis)
         return NarrowSumArray._running_sums(self, values, axis)
@@ -231,7 +242,10 @@ def _add_rounded(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
 
 
 def _cut_longest_axis(formula: str, operands: Sequence[Array]) -> list[Array]:
-    """Return the operands with only the first half of the longest axis that an einsum sums over, if it is long."""
+    """Return the operands with only the first half of the longest axis that an einsum sums over.
+
+    If that axis has fewer than `CHUNK` elements, return the operands unchanged.
+    """
     inputs, output = formula.replace("...", "").split("->")
     axes = [{label: axis - len(labels) for axis, label in enumerate(labels)} for labels in inputs.split(",")]
     lengths = {
@@ -251,7 +265,10 @@ def _cut_longest_axis(formula: str, operands: Sequence[Array]) -> list[Array]:
 
 
 class LongSumArray(NarrowSumArray):
-    """An array like `NarrowSumArray`, except that sums of at most K terms and scattered sums are exact."""
+    """An array like `NarrowSumArray`, except that sums of at most `budget.K` terms and scattered sums are exact.
+
+    Terms that are 0 do not count.
+    """
 
     def _running_sums(self, values: Array, axis: int) -> Array:
         """Return the running sums along an axis, rounded to the narrow type if there are more than K terms."""
@@ -269,6 +286,11 @@ def _subclasses_by_type(base: type[NarrowSumArray]) -> dict[Dtype, type[NarrowSu
     return {dtype: type(f"{base.__name__}In{dtype.name.title()}", (base,), {"narrow": dtype}) for dtype in NARROW}
 
 
-# The classes of arrays whose sums are rounded, by the element type to which they are rounded
-_SUMMING, _SUMMING_LONG_ONES = _subclasses_by_type(NarrowSumArray), _subclasses_by_type(LongSumArray)
+_SUMMING = _subclasses_by_type(NarrowSumArray)
+"""The classes of arrays that round every partial sum, by the type to which they round."""
+
+_SUMMING_LONG_ONES = _subclasses_by_type(LongSumArray)
+"""The classes of arrays that round the partial sums of sums of more than K terms, by the type to which they round."""
+
 _SUMMING_IN_CHUNKS = _subclasses_by_type(ChunkedSumArray)
+"""The classes of arrays that round sums of more than `BLOCK` terms, by the type to which they round."""

@@ -1,4 +1,4 @@
-"""Underflow mutants: differences below the normal numbers become zero before they are used.
+"""Underflow mutants: subnormal differences become zero before they are used, and subnormal numbers when they are moved.
 
 The standard accepts a zero in place of a subnormal result. It does not accept a result of normal size that is wrong
 because a subnormal difference was lost on the way, such as a distance of order below 1.
@@ -13,16 +13,23 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_proto.dtypes import COMPONENT
+from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.oracle.records import Expected, expected_arrays
+from diopi_test.oracle.subnormals import must_keep_subnormals
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.precision import change_tensors
-from lib_rt.formats import format_of, is_inexact
+from lib_rt.dtypes import from_numpy, to_numpy
+from lib_rt.formats import format_of, is_inexact, is_subnormal
+
+FLUSHED_MOVES = "subnormal numbers flushed to zero when they are moved"
+"""The name of the mutant of functions that move numbers."""
 
 
 @final
 class FlushedDifferences(np.ndarray[Any, Any]):
-    """An array whose differences are zero if they are smaller than `least`."""
+    """An array whose differences are zero if their absolute value is less than `least`."""
 
     least: float = 0.0
 
@@ -42,12 +49,12 @@ class FlushedDifferences(np.ndarray[Any, Any]):
 
 
 def _as_plain_array(value: Any) -> Any:
-    """Return the value as a plain NumPy array, if it has this class."""
+    """Return `FlushedDifferences` as a plain NumPy array, and other values unchanged."""
     return value.view(np.ndarray) if isinstance(value, FlushedDifferences) else value
 
 
 def flush_differences(array: Array, least: float) -> Array:
-    """Return a floating-point array whose differences are zero if they are smaller than `least`."""
+    """Return an array of real numbers as `FlushedDifferences` with this `least`; return other arrays unchanged."""
     if array.dtype.kind != "f":
         return array
     view = np.asarray(array).view(FlushedDifferences)
@@ -55,13 +62,36 @@ def flush_differences(array: Array, least: float) -> Array:
     return view
 
 
-def underflow_mutants() -> Iterator[Mutant]:
-    """Yield the underflow mutants, which apply to every function that computes with numbers.
+def underflow_mutants(function: str) -> Iterator[Mutant]:
+    """Yield the underflow mutants of a function.
+
+    Args:
+        function: the name of the function.
 
     Yields:
-        The mutants.
+        The mutant of differences, and the mutant of moved numbers if the function only moves numbers.
     """
     yield Mutant(name="subnormal differences flushed to zero", corrupt=_flush_differences)
+    if lookup(function).moves_numbers:
+        yield Mutant(name=FLUSHED_MOVES, corrupt=_flush_moved_numbers)
+
+
+def _flush_moved_numbers(call: SimulatedCall) -> Effect:
+    """Replace subnormal results by zeros of the same sign, if the call does not convert them."""
+    if not must_keep_subnormals(call.case):
+        return Effect.not_applicable
+    return call.replace_results({name: list(map(_flush_array, arrays)) for name, arrays in call.results.items()})
+
+
+def _flush_array(array: Array) -> Array:
+    """Return an array with zeros in place of subnormal numbers, also in the parts of complex numbers."""
+    dtype = from_numpy(array.dtype)
+    if not is_inexact(dtype):
+        return array
+    component = COMPONENT.get(dtype, dtype)
+    parts = np.ascontiguousarray(array).view(to_numpy(component))
+    flushed = np.where(is_subnormal(parts, component), np.copysign(parts.dtype.type(0), parts), parts)
+    return flushed.view(array.dtype).reshape(array.shape)
 
 
 def _flush_differences(call: SimulatedCall) -> Effect:
@@ -86,7 +116,7 @@ def _flush_differences(call: SimulatedCall) -> Effect:
 
 
 def _accept_flushed(array: Array, correct: Array, expected: Expected) -> Array:
-    """Return a result with the correct elements where the standard accepts its elements as flushed."""
+    """Return a result with the correct elements where the standard accepts its elements as flushed to zero."""
     if array.shape != correct.shape or not is_inexact(expected.dtype):
         return array
     accepted: NDArray[np.bool_] = (array == 0) & (np.abs(correct) < format_of(expected.dtype).tiny)

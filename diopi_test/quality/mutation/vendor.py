@@ -1,4 +1,8 @@
-"""A vendor that is correct except for the defect of one mutant."""
+"""The vendors of mutation testing: each returns correct results, except for the one defect that a mutant describes.
+
+A vendor never computes an operator. It gets each case with its expected results, changes these as the mutant says, and
+writes them to the caller's memory.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,15 @@ from lib_rt.dtypes import from_numpy
 
 
 class CaseTakingVendor(BaseVendor):
-    """A vendor that receives each case with its expected results, with the defect of a mutant.
+    """The common part of the vendors with a defect of concurrency (`in_flight.py`) or endurance (`soak.py`).
+
+    The suite gives such a vendor each case, including the expected results, before it calls the function of the case.
 
     Attributes:
-        effect: whether the mutant had an effect since the vendor was created.
+        effect: the effect of the defect on all calls since the vendor was created. Subclasses update it.
+
+    Args:
+        kind: the kind of the defect, which becomes the vendor's name in reports.
     """
 
     def __init__(self, kind: str) -> None:
@@ -40,7 +49,7 @@ class CaseTakingVendor(BaseVendor):
         self._case = case
 
     def has(self, name: str) -> bool:
-        """Return True: the vendor has the results of every function."""
+        """Return True: the expected results serve every function."""
         return True
 
     def last_error(self) -> str:
@@ -49,14 +58,20 @@ class CaseTakingVendor(BaseVendor):
 
 
 class MutantVendor(BaseVendor):
-    """A vendor that returns the expected results, corrupted by a mutant.
+    """A vendor that writes the expected results of a case after a mutant has corrupted them.
 
-    If the vendor declares an arithmetic, its results have the declared errors before the mutant corrupts them. The
-    effect of the mutant is that on exact results: errors of an arithmetic may change with the order of operations.
+    The numerics of the vendor, such as products in TF32, add their errors to the expected results first. `prepare`
+    decides the effect of a mutant by its corruption of the exact results all the same, because two calls of correct
+    numerics can differ too.
 
     Attributes:
-        effect: the effect of the mutant on the calls since the latest case was prepared.
-        earlier: the label of the case whose call cached the value that the latest call used.
+        effect: the effect of the mutant on the calls since the latest `prepare`.
+        earlier: for a mutant that keeps values between calls, the label of the earlier case whose value was used.
+
+    Args:
+        mutant: the defect.
+        runtime: the functions for memory and streams.
+        numerics: the arithmetic that the vendor declares and has.
     """
 
     def __init__(self, mutant: Mutant, runtime: RuntimeFunctions, numerics: Numerics = IEEE) -> None:
@@ -66,26 +81,29 @@ class MutantVendor(BaseVendor):
         self._case: BaselineCase | None = None
         self._call: SimulatedCall | None = None
         self._calls = 0
-        self._is_further = False
+        self._is_repeated = False
         self._late: list[Callable[[], None]] = []
         self._corrupt, self._corrupt_inexact = (
             mutant.make_caching() if mutant.make_caching else mutant.corrupt for _ in range(2)
         )
-        self._read = mutant.make_stride_caching() if mutant.make_stride_caching else None
+        self._cache_strides = mutant.make_stride_caching() if mutant.make_stride_caching else None
         self.effect = Effect.not_applicable
         self.earlier: str | None = None
 
     def prepare(self, case: BaselineCase) -> bool:
-        """Prepare the results of a case, unless they depend on the actual arguments.
+        """Prepare the corrupted results of a case.
+
+        Nothing is prepared if they depend on the actual arguments: for a function that draws random numbers, and for a
+        mutant that only a real call reveals, such as one that writes to the memory of inputs. `call` creates them then.
 
         Args:
-            case: the case.
+            case: the case that is called next.
 
         Returns:
-            Whether the mutant may affect a call of the case.
+            True if the call of the case is needed: the corrupted results are wrong, or they are not known yet.
         """
         self._case = case
-        self._call, self._is_further, self.effect, self.earlier = None, False, Effect.not_applicable, None
+        self._call, self._is_repeated, self.effect, self.earlier = None, False, Effect.not_applicable, None
         if case.draws or self._mutant.needs_real_call:
             return True
         self._call = SimulatedCall.from_expected(case)
@@ -97,15 +115,24 @@ class MutantVendor(BaseVendor):
         return is_changed
 
     def has(self, name: str) -> bool:
-        """Return whether the case calls the function; the out-of-place form of its function is not available."""
+        """Return whether the prepared case calls the function. The vendor has no other function."""
         return self._case is not None and name == self._case.function
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Write the corrupted results of the prepared case."""
+        """Write the corrupted results of the prepared case, and corrupt the caller's memory if the mutant does so.
+
+        Args:
+            name: the function.
+            context: the context of the call.
+            arguments: the arguments after the context.
+
+        Returns:
+            The error code that the case expects, usually `Success`.
+        """
         context.stream.synchronize()
         assert self._case is not None, "the case has been prepared"
         call = self._call or self._simulate(self._case, arguments)
-        self._is_further = True
+        self._is_repeated = True
         if call.error is not Error.Success:
             return call.error
         pairs = list(zip(lookup(name).parameters[1:], arguments, strict=True))
@@ -120,12 +147,15 @@ class MutantVendor(BaseVendor):
         return Error.Success
 
     def _record_effect(self, effect: Effect, call: SimulatedCall | None = None) -> None:
-        """Record the effect of a call."""
+        """Record an effect, unless an earlier one was `changed`, which counts more than every other effect."""
         if self.effect is not Effect.changed:
             self.effect, self.earlier = effect, call.earlier if call else None
 
     def _write_result(self, context: Context, parameter: Parameter, target: Any, call: SimulatedCall) -> None:
-        """Write a corrupted result to the caller's tensors or boxes, late if the mutant writes late."""
+        """Write a corrupted result to the caller's tensors, or store it in boxes.
+
+        If the mutant writes late, the tensors are written when the stream has been synchronized.
+        """
         arrays = call.results[parameter.name]
         boxes = [box for box in (target if isinstance(target, list) else [target]) if isinstance(box, Box)]
         if boxes:
@@ -141,7 +171,7 @@ class MutantVendor(BaseVendor):
                 np.copyto(view, values)
 
     def _synchronize(self, stream: int) -> int | None:
-        """Synchronize the stream, then write the postponed results."""
+        """Synchronize the stream, then write the postponed results; return the error code of the runtime."""
         assert self._runtime.stream_sync is not None
         code = self._runtime.stream_sync(stream)
         while self._late:
@@ -149,14 +179,18 @@ class MutantVendor(BaseVendor):
         return code
 
     def _simulate(self, case: BaselineCase, arguments: Sequence[Any]) -> SimulatedCall:
-        """Return a call with the expected or randomly drawn results, corrupted by the mutant."""
+        """Return the results of a call that `prepare` left to the actual arguments.
+
+        Random results are drawn and then corrupted. Other results are the expected ones; here only the mutants that
+        corrupt a repetition or read the strides of tensors change them.
+        """
         if not case.draws:
             call = simulate_call(case, self.numerics)
-            if self._mutant.corrupt_repetition is not None and self._is_further:
+            if self._mutant.corrupt_repetition is not None and self._is_repeated:
                 self._record_effect(self._mutant.corrupt_repetition(call))
-            if self._read is not None:
+            if self._cache_strides is not None:
                 names = [parameter.name for parameter in lookup(case.function).parameters[1:]]
-                self._record_effect(self._read(call, dict(zip(names, arguments, strict=True))), call)
+                self._record_effect(self._cache_strides(call, dict(zip(names, arguments, strict=True))), call)
             return call
         self._calls += 1
         values = [entry for value in arguments for entry in (value if isinstance(value, list) else [value])]
@@ -176,7 +210,15 @@ class MutantVendor(BaseVendor):
 
 
 def fill_box(context: Context, parameter: Parameter, box: Box, array: Array, call: SimulatedCall) -> None:
-    """Store a number, or a new tensor, in the box that the call returns it through."""
+    """Store a result in a box: the place where a function returns a number, or a tensor that it creates.
+
+    Args:
+        context: the context that owns a created tensor.
+        parameter: the result's parameter in the prototype.
+        box: the box.
+        array: the elements of the result.
+        call: the simulated call, which has the layouts of its results.
+    """
     if parameter.annotation in OUT_VALUES:
         box.value = array.item()
     else:
@@ -184,13 +226,13 @@ def fill_box(context: Context, parameter: Parameter, box: Box, array: Array, cal
 
 
 def _create_tensor(context: Context, array: Array, layout: Layout) -> Tensor:
-    """Create a tensor in a context with the elements of an array and a layout."""
+    """Create a tensor with the elements of an array in a layout; the context owns the tensor."""
     tensor = context.require_tensor(array.shape, from_numpy(array.dtype), layout(array.shape).strides)
     tensor.write(array)
     return tensor
 
 
 def dense_tensors(value: Any) -> list[Tensor]:
-    """Return the dense tensors in a value, including the parts of sparse tensors."""
+    """Return the dense tensors of an argument: itself, or those of a list; of sparse tensors, their dense parts."""
     tensors = [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, Tensor)]
     return [part for tensor in tensors for part in (tensor.parts if tensor.is_sparse else [tensor])]

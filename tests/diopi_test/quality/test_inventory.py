@@ -33,14 +33,14 @@ def test_every_function_is_listed() -> None:
     assert len(rows()) == 541
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 40))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 15, slow=25))
 def test_every_operator_is_complete(function: str) -> None:
     assert find_reference(function)
     assert find_vendor("jax_cpu").has(function)
     assert len(select_cases(function, "full")) >= 8
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 40))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 15, slow=25))
 def test_both_levels_cover_the_dtypes_of_the_main_input(function: str) -> None:
     full, smoke = ({case.dtype for case in select_cases(function, level)} for level in ("full", "smoke"))
     assert smoke == full

@@ -89,7 +89,7 @@ def test_integer_sums_of_onnx_runtime_pass_through_float64() -> None:
         return np.where(np.abs(wide) > 2**62, np.iinfo(np.int64).min, wide.astype(np.int64))
 
     found = causes_with("diopiSum", through_float64)
-    assert [cause.diagnosis for cause in found] == ["large-integers"]
+    assert [cause.diagnosis for cause in found] == ["integers-through-floating-point"]
 
 
 def test_means_of_nothing_of_onnx_runtime_are_zero() -> None:
@@ -104,6 +104,45 @@ def test_gelu_of_onnx_runtime_has_constants_of_float32() -> None:
 
     found = causes_with("diopiGelu", coarse)
     assert {cause.diagnosis for cause in found} == {"arithmetic-in-narrower-type"}
+
+
+def test_argmax_of_onnx_runtime_ignores_nan() -> None:
+    def ignoring(result: Array, case: BaselineCase) -> Array:
+        values, axis = tensor(case), case.plain_arguments()["dim"]
+        if values.dtype.kind != "f" or not np.isnan(values).any():
+            return result
+        found = np.argmax(np.nan_to_num(values, nan=-np.inf), axis)
+        return np.asarray(found).reshape(result.shape)
+
+    found = causes_with("diopiArgmax", ignoring)
+    assert [cause.diagnosis for cause in found] == ["nan-compared"]
+
+
+def test_leaky_relu_of_onnx_runtime_has_a_slope_of_float32() -> None:
+    def coarse(result: Array, case: BaselineCase) -> Array:
+        slope = case.plain_arguments()["negative_slope"]
+        values = tensor(case)
+        return np.where(values < 0, values * float(np.float32(slope)), result) if values.dtype == "f8" else result
+
+    found = [cause for cause in causes_with("diopiLeakyRelu", coarse) if cause.severity is Severity.major]
+    assert {cause.diagnosis for cause in found} == {"inexact-constant"}
+
+
+def test_leaky_relu_gradient_of_onednn_takes_nan_for_a_positive_number() -> None:
+    def without_slope(result: Array, case: BaselineCase) -> Array:
+        return np.where(np.isnan(tensor(case)), tensor(case, "grad_output"), result)
+
+    found = causes_with("diopiLeakyReluBackward", without_slope)
+    assert [cause.diagnosis for cause in found] == ["nan-compared"]
+
+
+def test_hardswish_gradient_of_onednn_multiplies_by_zero() -> None:
+    def multiplied(result: Array, case: BaselineCase) -> Array:
+        gradient = tensor(case, "grad_output")
+        return np.where((result == 0) & ~np.isfinite(gradient), np.nan, result)
+
+    found = causes_with("diopiHardswishBackward", multiplied)
+    assert {cause.diagnosis for cause in found} == {"masked-by-multiplication"}
 
 
 def test_sign_of_nan_of_onnx_runtime_has_no_diagnosis() -> None:

@@ -13,6 +13,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.baseline import store
 from diopi_test.baseline.shuffle import shuffle_by_seed
+from diopi_test.cases import resized
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, choice, normal, uniform
 from diopi_test.cases.selection import select_cases
@@ -30,6 +31,7 @@ def examine(function: str, **arguments: Any) -> ExaminedCase:
 
 
 def tensor(domain: Domain, *shape: int, dtype: Dtype = Dtype.float32) -> TensorSpec:
+    """Return the description of a tensor with values of this domain."""
     return TensorSpec(shape, dtype, domain)
 
 
@@ -268,11 +270,12 @@ def test_rules_find_the_same_in_any_order_of_the_cases(seed: int) -> None:
 
 
 def _reasons() -> dict[tuple[str, str], list[str]]:
-    """Return the functions whose cases give each reason, by family and reason."""
+    """Return the functions whose cases give each reason, by family and reason; resized cases belong to no family."""
     functions: dict[tuple[str, str], list[str]] = {}
     for name, prototype in prototypes().items():
         for reason in {case.non_discriminating for case in select_cases(name, "full")} - {""}:
-            functions.setdefault((prototype.family, reason), []).append(name)
+            family = "" if reason == resized.REASON else prototype.family
+            functions.setdefault((family, reason), []).append(name)
     return functions
 
 

@@ -1,9 +1,13 @@
 """Mutation tests kill the mutants that the cases can detect and report the others."""
 
+import importlib
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sampling import sampled
 
 from diopi_impl import Numerics, find_numerics
 from diopi_proto.interface import lookup
@@ -15,6 +19,7 @@ from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation import MutationTestError, matrix, run_mutation_tests, suffices
 from diopi_test.quality.mutation.arguments import argument_mutants
+from diopi_test.quality.mutation.kinds import DESCRIPTIONS
 from diopi_test.quality.mutation.matrix import MutantResult, MutationReport, generate_mutants, run_mutant
 from diopi_test.quality.mutation.memory import memory_mutants
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall, changed_if, differ
@@ -67,7 +72,7 @@ def replace_cases(monkeypatch: pytest.MonkeyPatch, *cases: Case) -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        *("diopiSin", "diopiFloorInp", "diopiTanhBackward", "diopiNonzero"),
+        *sampled(["diopiSin", "diopiFloorInp", "diopiTanhBackward", "diopiNonzero"], 1, slow=3),
         pytest.param("diopiUniformInp", marks=pytest.mark.exhaustive),  # a third of the time of all mutation tests
     ],
 )
@@ -91,6 +96,26 @@ def test_small_errors_survive_a_wide_budget(monkeypatch: pytest.MonkeyPatch) -> 
     near_pi = TensorSpec((30,), Dtype.float32, normal(scale=1e-6, mean=np.pi))
     replace_cases(monkeypatch, Case("float32-blunt", Dtype.float32, {"input": near_pi}))
     assert {"off by 4 eps", "off by 1e-3"} <= survivors("diopiSin")
+
+
+def test_only_mutants_of_the_selected_kinds_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_cases(monkeypatch, Case("float32-line", Dtype.float32, {"input": TensorSpec((30,), Dtype.float32)}))
+    report = run_mutation_tests("diopiSin", kinds=["last element wrong", "tensor replaced by ones"])
+    assert [result.mutant for result in report.results] == ["last element wrong", "input replaced by ones"]
+
+
+@pytest.mark.parametrize(("keeps_cases", "chosen"), [(False, ["float32-new"]), (True, ["float32-new", "float32-old"])])
+def test_a_choice_replaces_the_smoke_selection_or_adds_cases(
+    keeps_cases: bool, chosen: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "selection.json"
+    file.write_text('{"diopiCos": ["float32-wide"], "diopiSin": ["float32-old"]}', "utf-8")
+    killed = MutantResult(
+        mutant="m", kind="m", parameter=None, effects={Effect.changed: 1}, killed_by=("float32-new", ())
+    )
+    command = importlib.import_module("diopi_test.cli.mutation_test")  # the package has the command under this name
+    updated = command.update_selection(file, [MutationReport("diopiSin", [killed])], keeps_cases=keeps_cases)
+    assert updated == {"diopiCos": ["float32-wide"], "diopiSin": chosen}
 
 
 def test_attribute_without_effect_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +242,14 @@ def test_page_counts_mutants_by_kind_and_family() -> None:
     assert "|  |  | pointwise | shape | all | first failed check |" in text
     assert "| functions |  | 1 | 1 | 2 |" in text
     assert "| first element wrong | 1a | 1 | 1 | 2 | values |" in text
+
+
+def test_page_describes_every_kind_of_mutants() -> None:
+    """Each kind has a row in the matrix, or in the table of kinds that are newer than the matrix."""
+    page = (Path(__file__).parents[4] / "docs/mutation_testing.md").read_text("utf-8")
+    kinds = re.findall(r"^\| ([^|]+) \| (?:\d[a-z] \||\d+ of \d+ \|$)", page, re.MULTILINE)
+    assert sorted(kinds) == sorted(DESCRIPTIONS)
+    assert all(f"\n| {kind} | {sentence} |\n" in page for kind, sentence in DESCRIPTIONS.items())
 
 
 def test_row_of_the_kill_matrix_has_a_sign_for_each_kind() -> None:

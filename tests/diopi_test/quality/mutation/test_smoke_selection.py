@@ -34,7 +34,7 @@ def test_smoke_selection_kills_the_mutants_that_the_basic_cases_miss() -> None:
     assert not set(report.smoke_selection) & set(report.basic)
 
 
-@pytest.mark.parametrize("function", sampled(SELECTED, 40))
+@pytest.mark.parametrize("function", sampled(SELECTED, 15, slow=25))
 def test_smoke_selection_cases_exist_and_are_not_basic(function: str) -> None:
     labels = {case.label for case in select_cases(function, "full") if not case.smoke}
     assert set(SELECTED[function]) <= labels

@@ -14,6 +14,7 @@ from diopi_test.quality.mutation.soak import LEAKS, PERIODIC, SOAK_KINDS, run_so
 
 
 def smoke_cases(function: str) -> list[BaselineCase]:
+    """Compute the first twelve smoke cases of a function."""
     return [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")][:12]
 
 

@@ -1,0 +1,133 @@
+"""Mutants that are wrong for some ranks, addresses and sizes: many axes, odd addresses, full vectors, short rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from diopi_proto.interface import lookup
+from diopi_test.cases.layouts import layout_named
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, expected_arrays, tensors_in
+from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
+from diopi_test.quality.mutation.randomness import is_random
+from diopi_test.quality.mutation.results import change_last_element
+from lib_rt.dtypes import to_numpy
+
+MAX_AXES = 5
+"""The largest number of axes that some kernels handle."""
+
+VECTOR_BYTES = 16
+"""The number of bytes that some kernels read or write at once, from addresses that are multiples of this number."""
+
+VECTOR = 16
+"""The number of elements that some kernels process at once; they have another path for the rest of a row."""
+
+
+def geometry_mutants(function: str) -> Iterator[Mutant]:
+    """Yield the mutants of a function that depend on the ranks, addresses and sizes of tensors.
+
+    Args:
+        function: the name of the function.
+
+    Yields:
+        The mutants. Those of sizes concern one tensor each; there are none for random results.
+    """
+    yield Mutant(name=f"last element wrong with more than {MAX_AXES} axes", corrupt=_corrupt_if(_has_many_axes))
+    yield Mutant(name="last element wrong with a misaligned tensor", corrupt=_corrupt_if(_is_misaligned))
+    if is_random(function):
+        return
+    prototype = lookup(function)
+    names = [p.name for p in prototype.arguments if p.is_tensor or p.is_tensor_array]
+    names += [p.name for p in prototype.results if p.name not in names]
+    for name in names:
+        for kind, has_size in SIZE_KINDS.items():
+            corrupt = _corrupt_if(partial(_has_tensor, name, has_size))
+            yield Mutant(name=f"{kind} in {name}", corrupt=corrupt, kind=kind)
+
+
+def _has_complete_rows(tensor: BaselineTensor | Expected) -> bool:
+    """Return whether a nonempty tensor consists of complete vectors.
+
+    It is row-major without gaps, begins at the beginning of its storage, and its rows have a multiple of `VECTOR`
+    elements.
+    """
+    shape = tensor.values.shape
+    return bool(tensor.values.size) and bool(shape) and shape[-1] % VECTOR == 0 and _is_dense_at_start(tensor)
+
+
+def _has_complete_channels(tensor: BaselineTensor | Expected) -> bool:
+    """Return whether a nonempty tensor has at least three axes, and a multiple of `VECTOR` channels along axis 1."""
+    shape = tensor.values.shape
+    return bool(tensor.values.size) and len(shape) > 2 and shape[1] % VECTOR == 0
+
+
+def _has_short_rows(tensor: BaselineTensor | Expected) -> bool:
+    """Return whether a tensor has several rows of one element."""
+    return len(tensor.values.shape) > 1 and tensor.values.shape[-1] == 1 and tensor.values.size > 1
+
+
+SIZE_KINDS: Mapping[str, Callable[[BaselineTensor | Expected], bool]] = {
+    "last element wrong with rows of a multiple of 16 elements": _has_complete_rows,
+    "last element wrong with a multiple of 16 channels": _has_complete_channels,
+    "last element wrong with rows of one element": _has_short_rows,
+}
+"""By kind of mutant, whether a tensor has the sizes for which the mutant is wrong."""
+
+
+def _has_tensor(name: str, has_size: Callable[[BaselineTensor | Expected], bool], case: BaselineCase) -> bool:
+    """Return whether a tensor of the argument or result `name` has the size that `has_size` describes."""
+    if name in case.arguments:
+        return any(map(has_size, tensors_in(case.arguments[name])))
+    return any(map(has_size, expected_arrays(case.expected[name]))) if name in case.expected else False
+
+
+def _corrupt_if(is_affected: Callable[[BaselineCase], bool]) -> Callable[[SimulatedCall], Effect]:
+    """Return a corruption that changes the last element of the results of affected cases."""
+
+    def corrupt(call: SimulatedCall) -> Effect:
+        """Change the last element of each result, if the case is affected."""
+        return change_last_element(call) if is_affected(call.case) else Effect.not_applicable
+
+    return corrupt
+
+
+def _tensors(case: BaselineCase) -> Iterator[BaselineTensor | Expected]:
+    """Yield the tensors of the arguments and of the expected results of a case."""
+    for value in case.arguments.values():
+        yield from tensors_in(value)
+    for value in case.expected.values():
+        yield from expected_arrays(value)
+
+
+def _has_many_axes(case: BaselineCase) -> bool:
+    """Return whether a tensor of the case has more than `MAX_AXES` axes."""
+    return any(tensor.values.ndim > MAX_AXES for tensor in _tensors(case))
+
+
+def _is_misaligned(case: BaselineCase) -> bool:
+    """Return whether a contiguous tensor of the case begins at an address that is not a multiple of `VECTOR_BYTES`."""
+    return any(_is_contiguous_at_odd_address(tensor) for tensor in _tensors(case))
+
+
+def _is_contiguous_at_odd_address(tensor: BaselineTensor | Expected) -> bool:
+    """Return whether a tensor is row-major without gaps and its offset in bytes is not a multiple of `VECTOR_BYTES`."""
+    offset = _dense_offset(tensor)
+    return offset is not None and offset % VECTOR_BYTES != 0
+
+
+def _is_dense_at_start(tensor: BaselineTensor | Expected) -> bool:
+    """Return whether a tensor is row-major without gaps and begins at the beginning of its storage."""
+    return _dense_offset(tensor) == 0
+
+
+def _dense_offset(tensor: BaselineTensor | Expected) -> int | None:
+    """Return the offset of a row-major tensor without gaps in its storage in bytes; None for other tensors."""
+    shape = tensor.values.shape
+    if not tensor.values.size or tensor.layout is None:
+        return None
+    place = layout_named(tensor.layout)(shape)
+    row_major = layout_named("contiguous")(shape).strides
+    is_dense = all(
+        size == 1 or step == dense for size, step, dense in zip(shape, place.strides, row_major, strict=True)
+    )
+    return place.offset * to_numpy(tensor.dtype).itemsize if is_dense else None

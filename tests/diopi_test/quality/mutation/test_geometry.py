@@ -1,0 +1,84 @@
+"""Only cases with certain ranks, addresses and sizes kill the mutants of geometry."""
+
+from __future__ import annotations
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.domains import normal
+from diopi_test.cases.layouts import Layout, contiguous, strides
+from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.quality.mutation.geometry import geometry_mutants
+from diopi_test.quality.mutation.matrix import MutantResult, run_mutant
+from diopi_test.quality.mutation.mutant import Mutant
+
+AXES, ALIGNMENT, *SIZES = geometry_mutants("diopiRelu")
+
+
+def run_on_relu(mutant: Mutant, shape: tuple[int, ...], layout: Layout = contiguous) -> MutantResult:
+    """Run a case of `diopiRelu` with an input of this shape and layout against one of the mutants."""
+    case = Case("float32-made-up", Dtype.float32, {"input": TensorSpec(shape, Dtype.float32, normal(), layout=layout)})
+    return run_mutant(mutant, [compute_baseline_case(lookup("diopiRelu"), case)])
+
+
+@pytest.mark.parametrize(("shape", "is_killed"), [((2, 1, 2, 1, 3), False), ((2, 1, 2, 1, 1, 3), True)])
+def test_only_more_than_five_axes_kill_the_mutant_of_axes(shape: tuple[int, ...], is_killed: bool) -> None:
+    assert (run_on_relu(AXES, shape).killed_by is not None) == is_killed
+
+
+@pytest.mark.parametrize(
+    ("layout", "is_killed"),
+    [
+        (contiguous, False),
+        (strides(3, 1, offset=1), True),
+        (strides(3, 1, offset=4), False),  # 16 bytes
+        (strides(4, 1, offset=1), False),  # not contiguous
+    ],
+)
+def test_only_contiguous_tensors_at_odd_addresses_kill_the_mutant_of_alignment(layout: Layout, is_killed: bool) -> None:
+    assert (run_on_relu(ALIGNMENT, (2, 3), layout).killed_by is not None) == is_killed
+
+
+@pytest.mark.parametrize("function", ["diopiAdd", "diopiRelu", "diopiSum", "diopiCumsum", "diopiSoftmax", "diopiIsNan"])
+def test_cases_of_level_full_kill_the_mutants_of_geometry(function: str) -> None:
+    selected = [case for case in select_cases(function, "full") if "misaligned" in case.label or "8" in case.label]
+    cases = [compute_baseline_case(lookup(function), case) for case in selected]
+    assert [mutant.name for mutant in (AXES, ALIGNMENT) if run_mutant(mutant, cases).killed_by is None] == []
+
+
+ROWS, CHANNELS, SHORT_ROWS = (mutant for mutant in SIZES if mutant.name.endswith("in input"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "is_killed"),
+    [
+        ((2, 16), contiguous, True),
+        ((2, 17), contiguous, False),
+        ((16, 2), contiguous, False),
+        ((2, 16), strides(16, 1, offset=1), False),
+        ((0, 16), contiguous, False),
+    ],
+)
+def test_only_full_vectors_at_aligned_addresses_kill_the_mutant_of_rows(
+    shape: tuple[int, ...], layout: Layout, is_killed: bool
+) -> None:
+    assert (run_on_relu(ROWS, shape, layout).killed_by is not None) == is_killed
+
+
+@pytest.mark.parametrize(("shape", "is_killed"), [((2, 16, 3), True), ((2, 3, 16), False), ((3, 16), False)])
+def test_only_a_multiple_of_16_channels_kills_the_mutant_of_channels(shape: tuple[int, ...], is_killed: bool) -> None:
+    assert (run_on_relu(CHANNELS, shape).killed_by is not None) == is_killed
+
+
+@pytest.mark.parametrize(("shape", "is_killed"), [((3, 1), True), ((1, 3), False), ((1, 1), False), ((1,), False)])
+def test_only_several_rows_of_one_element_kill_the_mutant_of_short_rows(
+    shape: tuple[int, ...], is_killed: bool
+) -> None:
+    assert (run_on_relu(SHORT_ROWS, shape).killed_by is not None) == is_killed
+
+
+def test_random_functions_have_no_mutants_of_sizes() -> None:
+    assert len(list(geometry_mutants("diopiNormal"))) == len([AXES, ALIGNMENT])
