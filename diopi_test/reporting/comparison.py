@@ -17,17 +17,16 @@ SUCCESSFUL = frozenset({Verdict.passed, Verdict.waived})
 """The verdicts of cases that do not count against the vendor."""
 
 FACTOR = 2.0
-"""The factor by which the share of the budget, or the duration, must grow to be reported."""
+"""The default factor by which the share of the budget, or the duration, must grow to be reported."""
 
 LEAST_RATIO = 0.1
 """Ratios of error to error budget below this number are not reported, however much they grow."""
 
 LEAST_SECONDS = 1.0
-"""The least duration in seconds of all cases of a function for which a slowdown is reported, because short times
-vary."""
+"""If all cases of a function take less time in seconds, a slowdown is not reported, because short times vary."""
 
 LEAST_TIMED = 20e-6
-"""The least increase in seconds of the timed calls of a function that is reported."""
+"""If the timed calls of a function together take less additional time in seconds, the slowdown is not reported."""
 
 
 class OutcomeChange(StrEnum):
@@ -58,7 +57,7 @@ class ChangedCase:
         change: the kind of the change.
         before, after: the verdicts; None if the run did not include the case.
         message: the message of the second run, or of the first run if the second one does not include the case.
-        counts: whether the case affects conformance in the second run.
+        counts: whether the case affects conformance, by the options of the second run.
     """
 
     id: str
@@ -115,7 +114,10 @@ class RunInfo:
     """One of the compared runs.
 
     Attributes:
+        vendor: the vendor under test.
+        baseline: the level and the digest of the baseline.
         numerics: the declared arithmetic for which the results were evaluated.
+        incomplete: whether some cases have no verdict.
         errors: the errors of the run, and damage to its log.
     """
 
@@ -170,13 +172,13 @@ class ReportComparison:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return the number of cases, or functions, of each kind."""
+        """Return the numbers of cases with each change, of less accurate cases, slower functions and equal cases."""
         accuracy = {"less accurate": len(self.less_accurate), "slower": len(self.slower)}
         return {change: len(self.cases_with(change)) for change in OutcomeChange} | accuracy | {"alike": self.same}
 
     @property
     def warnings(self) -> Iterator[str]:
-        """Return the reasons why the comparison may be misleading; different declared numerics come first."""
+        """Yield the reasons why the comparison may be misleading; different declared numerics come first."""
         if self.numerics_differ:
             yield (
                 f"the runs have different declared numerics: {self.before.numerics.title} before, "
@@ -240,16 +242,17 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
 def _add_passed_pools(
     old: Mapping[str, CaseRecord], new: Mapping[str, CaseRecord]
 ) -> tuple[Mapping[str, CaseRecord], Mapping[str, CaseRecord]]:
-    """Return the cases of two runs by ID, each with passed records in place of pooled errors that only the other has.
+    """Return the cases of two runs by ID, with additional passed records of pooled errors.
 
-    A run has a record of the pooled errors of a function only if the function fails this test. Without the additional
-    records, such a failure would count as a new case instead of a broken one.
+    A run has a record of the pooled errors of a function only if the function fails this test. If only one of the runs
+    has such a record, a passed record is added to the other run. Without it, the failure would count as a new case
+    instead of a broken one.
     """
     return {**_passed_pools(old, new), **old}, {**_passed_pools(new, old), **new}
 
 
 def _passed_pools(run: Mapping[str, CaseRecord], second: Mapping[str, CaseRecord]) -> Mapping[str, CaseRecord]:
-    """Return passed records, for the run, of the pooled errors that `second` records for functions that both tested."""
+    """Return passed records for failures of pooled errors in `second`, for functions of which `run` passed a case."""
     tested = {case.function for case in run.values() if case.verdict is Verdict.passed}
     return {
         name: replace(case, verdict=Verdict.passed, message="")
@@ -259,13 +262,19 @@ def _passed_pools(run: Mapping[str, CaseRecord], second: Mapping[str, CaseRecord
 
 
 def _select_differently(before: Report, after: Report) -> bool:
-    """Return whether two runs with different cases ran the same baseline to its end."""
+    """Return whether both runs are complete and used the same baseline, so that different cases mean a selection."""
     is_incomplete = before.summary.incomplete or after.summary.incomplete
     return before.baseline == after.baseline and not is_incomplete
 
 
 def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> ChangedCase | None:
-    """Return how the outcome of a case changed; None if it did not."""
+    """Return how the outcome of a case changed; None if it did not.
+
+    Args:
+        old: The record in the first run; None if the run did not include the case.
+        new: The record in the second run; None if the run did not include the case.
+        after: The report of the second run.
+    """
     last = new or old
     assert last is not None
     was, now = (case.verdict if case else None for case in (old, new))

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import final
 
+from diopi_proto.messages import pluralize
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.baseline.manifest import check_seal
 from diopi_test.execution.verdict import OPTIONAL
@@ -137,10 +138,16 @@ def build_archive(members: Mapping[str, bytes]) -> bytes:
 
 @final
 class Archive:
-    """An archive to verify, from the bytes of its file; raise EvidenceError if they are no archive.
+    """An archive to verify.
+
+    Args:
+        content: The bytes of the file.
 
     Attributes:
         members: the content of each member by name.
+
+    Raises:
+        EvidenceError: The bytes are not an archive.
     """
 
     @classmethod
@@ -228,18 +235,18 @@ def _examine_log(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[s
 def _damages(lines: list[bytes]) -> Iterator[str]:
     """Yield a problem if lines of a log are damaged."""
     if damaged := damaged_lines(lines):
-        yield f"line {damaged[0]} of the log is damaged or was changed, as {len(damaged) - 1} more"
+        yield f"the log has {pluralize(len(damaged), 'damaged or changed line')}, the first is line {damaged[0]}"
 
 
 def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
-    """Yield the reasons why a log with this manifest is not evidence."""
+    """Yield the reasons why a log is not evidence: a test vendor, a changed manifest, or one of another baseline."""
     if content.vendor.receives_cases:
         yield f"the vendor {content.vendor.name} is a test vendor, which receives the expected results"
-    digest, whole = check_seal(manifest)
-    if not whole:
+    digest, is_intact = check_seal(manifest)
+    if not is_intact:
         yield "the baseline's manifest does not end with its sha256: it was changed"
     if digest != content.header.baseline.digest:
-        yield f"the run had another baseline: {content.header.baseline.digest}, the manifest's is {digest}"
+        yield f"the run had another baseline, with digest {content.header.baseline.digest}; the manifest has {digest}"
 
 
 def _encoded(content: object) -> bytes:

@@ -1,9 +1,9 @@
 """JUnit XML for build servers: one test suite per function, one test case per case.
 
-A case that counts against the vendor is a failure, or an error if its process died. A case that does not count is
-skipped, with its verdict as the reason: it is not implemented, waived, of a class that does not affect conformance, or
-not severe enough. If the run is incomplete, the reason is an error in a separate suite. A run with exit status 0
-therefore has neither failures nor errors.
+A failed case that counts against the vendor is a failure, or an error if its process died. A case that did not pass and
+does not count is skipped, with its verdict as the reason: it is not implemented, waived, of a class that does not
+affect conformance, or not severe enough. If the run is incomplete, the reason is an error in a separate suite. A run
+with exit status 0 therefore has neither failures nor errors.
 
 Source: the format as documented by the JUnit ant task and read by Jenkins and GitLab.
 """
@@ -24,14 +24,14 @@ RUN = "run"
 """The suite for problems of the run: why it is incomplete, and errors that belong to no case."""
 
 COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
-"""The elements that a suite counts, by the attribute with their number."""
+"""The attributes of a suite that contain numbers, with the name of the elements that each of them counts."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Matches a character that XML 1.0 forbids."""
 
 
 def junit(report: Report) -> str:
-    """Return the document of a report."""
+    """Return the JUnit XML document of a report."""
     root = Element("testsuites", name=_text(report.title), time=f"{report.summary.seconds:.3f}")
     if problems := list(_problems(report)):
         suite = SubElement(root, "testsuite", name=RUN, time="0.000")
@@ -49,7 +49,7 @@ def junit(report: Report) -> str:
 
 
 def _add_origin(root: Element, report: Report) -> None:
-    """Add the time and the host to every suite, and what else identifies the run to the first one, as properties."""
+    """Add the time and the host to every suite, and all other facts about the run as properties of the first suite."""
     if report.origin is not None:
         for suite in root:
             suite.set("timestamp", report.origin.started[:19])
@@ -64,7 +64,7 @@ def _add_origin(root: Element, report: Report) -> None:
 
 
 def _problems(report: Report) -> Iterator[str]:
-    """Yield the reasons why the run has no verdict about the vendor."""
+    """Yield the reasons why the run says nothing about the vendor: errors, missing verdicts, or no executed case."""
     yield from report.errors
     summary = report.summary
     if summary.incomplete:
@@ -84,7 +84,7 @@ def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], rep
 
 
 def _count(element: Element) -> None:
-    """Set the attributes `COUNTED` of a suite, or of the element that contains all suites."""
+    """Set the attributes with the numbers in `COUNTED`, of a suite or of the element that contains all suites."""
     for name, path in COUNTED.items():
         element.set(name, str(len(element.findall(f".//{path}"))))
 

@@ -21,7 +21,8 @@ from diopi_test.results.records import CaseRecord, Counts, Report
 T = TypeVar("T")
 
 MAX_LISTED = 20
-"""The maximum number of cases that are listed; for further cases, only their number is stated."""
+"""The maximum number of entries in a list of cases, causes or functions. In most lists, the number of further entries
+follows."""
 
 LONGEST = 400
 """The maximum number of characters of a text in code; longer messages are truncated."""
@@ -95,7 +96,7 @@ def _causes(report: Report) -> Iterator[str]:
         yield f"**{headline(causes)}**"
         yield ""
         rows = [_cause_row(cause) for cause in causes[:MAX_LISTED]]
-        yield from _table(["cause", "severity", "cases", "functions", "likely", "smallest case"], rows)
+        yield from _table(["cause", "ID", "severity", "cases", "functions", "likely", "smallest case"], rows)
         if len(causes) > MAX_LISTED:
             yield f"… and {len(causes) - MAX_LISTED:,} more causes"
             yield ""
@@ -123,7 +124,13 @@ def _order_by_cause(report: Report) -> list[CaseRecord]:
 def _cause_row(cause: Cause) -> list[str]:
     """Return the cells of a cause in the table of causes."""
     counts = [cause.severity.value, f"{cause.cases:,}", str(len(cause.functions))]
-    return [_escaped(sentence_of(cause)), *counts, _escaped(cause.likely), _code(cause.smallest_case)]
+    return [
+        _escaped(sentence_of(cause)),
+        _code(cause.id),
+        *counts,
+        _escaped(cause.likely),
+        _code(cause.smallest_case),
+    ]
 
 
 def _headline(report: Report) -> str:
@@ -201,7 +208,7 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
 
 
 def _changed_case(case: ChangedCase) -> Iterator[str]:
-    """Return the line of a case whose outcome changed."""
+    """Yield the line of a case whose outcome changed."""
     before, after = map(_verdict_in_words, (case.before, case.after))
     yield f"- {_code(case.id)}: {before} → {after} {_code(case.message) if case.message else ''}"
 
@@ -230,13 +237,19 @@ def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown."""
+    """Yield the lines of a table in Markdown; columns of numbers are aligned to the right."""
+    lines = list(rows)
+    are_numbers = (all(_NUMBER.fullmatch(line[place]) for line in lines) for place in range(len(columns)))
     yield f"| {' | '.join(columns)} |"
-    yield f"| --- |{' ---: |' * (len(columns) - 1)}"
-    for row in rows:
+    yield f"| {' | '.join('---:' if is_number else '---' for is_number in are_numbers)} |"
+    for row in lines:
         cells = (cell.replace("|", "\\|") for cell in row)  # a bar ends a cell even in code
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+_NUMBER = re.compile(r"([\d.,]+( \S{1,2})?)?")
+"""Matches a number with or without a unit, and an empty cell."""
 
 
 def _code(text: str) -> str:
@@ -252,5 +265,5 @@ def _code(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text without special characters of Markdown or HTML."""
+    """Return a text on one line in which the special characters of Markdown and HTML are escaped."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~&])", r"\\\1", " ".join(text.split()))

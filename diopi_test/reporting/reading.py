@@ -1,6 +1,6 @@
 """Read reports of this and former versions: the JSON of `diopi-test run --json`, or the log of a run.
 
-The run of a log may still be in progress.
+If the report is derived from a log, the run may still be in progress.
 """
 
 from __future__ import annotations
@@ -46,9 +46,15 @@ def _read_json(text: str) -> Report:
 
 
 def with_causes(report: Report) -> Report:
-    """Return a report with its failed cases grouped into causes again, and what follows: its networks and families.
+    """Group the failed cases of a report into causes again, and derive networks and families from their severities.
 
-    The verdicts, with waivers, stay the same.
+    The verdicts, including `waived`, stay the same.
+
+    Args:
+        report: The report.
+
+    Returns:
+        The report with new causes, networks and families.
     """
     cases, groups = assign_causes(report.cases)
     grouped = replace(report, cases=tuple(cases))

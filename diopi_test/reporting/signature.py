@@ -18,7 +18,14 @@ class SignatureError(Exception):
 
 
 def sign(content: bytes, key: Path) -> bytes:
-    """Sign `content` with the private key in the file `key`; ssh-keygen asks for a passphrase if there is one."""
+    """Return the signature of `content`; raise SignatureError if this fails.
+
+    ssh-keygen asks for the passphrase of the key if there is one.
+
+    Args:
+        content: The bytes to sign.
+        key: The file of an OpenSSH private key.
+    """
     with tempfile.TemporaryDirectory(prefix="diopi-sign-") as folder:
         file = Path(folder) / "content"
         file.write_bytes(content)
@@ -33,7 +40,7 @@ def check(content: bytes, signature: bytes, signers: Path | None, signer: str | 
         content: The signed bytes.
         signature: The signature.
         signers: The file of trusted keys, described under ALLOWED SIGNERS in ssh-keygen(1); None accepts any key.
-        signer: The required signer, as named in `signers`.
+        signer: The required signer, as named in `signers`; ignored if `signers` is None.
 
     Returns:
         The output of ssh-keygen.

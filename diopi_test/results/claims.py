@@ -29,7 +29,7 @@ def show(claims: ClaimsReport, console: Console) -> None:
 
 
 def _show(title: str, uses: Sequence[Use], console: Console, rows: int = 20) -> None:
-    """Print uses of the vendor as a table of at most `rows` rows."""
+    """Print uses as a table of at most `rows` rows, and how many more there are."""
     if not uses:
         console.print(f"{title}: nothing")
         return
@@ -74,7 +74,7 @@ def _is_declared(use: Use, claims: Sequence[Claim]) -> bool:
 
 
 def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
-    """Return which functions, element types and layouts the cases used, with the numbers of their verdicts."""
+    """Return the uses of the stored cases, sorted, with the numbers of their cases by verdict."""
     functions = {case.function for case in cases}
     digests = {path: open_level_of_file(path).sha256(path.stem) for path in files if path.stem in functions}
     check_readable(digests)

@@ -1,6 +1,7 @@
 """Count the functions of each family that a vendor implements, and those that conform.
 
-A family is a group of related functions, such as reductions. A function conforms if none of its cases failed.
+A family is a group of related functions, such as reductions. A function conforms if the vendor implements the function
+and none of its cases that count failed.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ def families_of(
     Args:
         cases: The records of all cases.
         decides: Returns whether the cases of a class decide conformance.
-        counts: Returns whether a failed case counts; every failed case by default. Minor failures may not.
+        counts: Returns whether a failed case counts; by default, every failed case does. A run may ignore minor
+            failures.
 
     Returns:
-        The families. Cases of the runtime belong to none.
+        The families, sorted by name. Cases of the runtime belong to no family.
     """
     by_function: dict[str, list[CaseRecord]] = defaultdict(list)
     for case in cases:
@@ -50,9 +52,9 @@ def _family(name: str, functions: Sequence[str], implemented: set[str], failing:
 
     Args:
         name: the name of the family.
-        functions: its tested functions.
-        implemented: all functions that the vendor implements.
-        failing: all functions with a failed case that counts.
+        functions: the tested functions of the family.
+        implemented: the functions of all families of which a case was executed.
+        failing: the functions of all families with a failed case that counts.
 
     Returns:
         The counts and the names of the functions that do not conform.

@@ -13,7 +13,7 @@ FINDING_TEXTS = {
     "unused": "declared, but not used",
     "unmeasured": "not measured",
 }
-"""What the comparison of a declaration with measurements finds, by key."""
+"""The kinds of results of the comparison of a declaration with measurements, as texts by key."""
 
 
 @final
@@ -23,7 +23,8 @@ class Contradiction:
 
     Attributes:
         field: the field of the declaration.
-        is_undeclared: whether the vendor uses what it does not declare. If not, it declares what it does not use.
+        is_undeclared: true if the vendor uses arithmetic that it does not declare; false if it declares arithmetic that
+            it does not use.
         message: what was declared, and what was measured.
     """
 
@@ -82,7 +83,7 @@ class DeclarationCheck:
 
     @property
     def findings(self) -> Iterator[tuple[str, str]]:
-        """Yield a key of `FINDING_TEXTS` and a text for each contradiction, and for each field without measurement."""
+        """Yield a key of `FINDING_TEXTS` and a text for each contradiction and each field that was not measured."""
         yield from ((entry.kind, entry.message) for entry in self.contradictions)
         yield from (("unmeasured", f"{entry.field}: {entry.reason}") for entry in self.unmeasured)
 

@@ -17,7 +17,11 @@ def outcome_lines(case: str, outcome: Outcome) -> Iterator[str]:
 
 
 def details(checks: Iterable[CheckResult]) -> Iterator[str]:
-    """Yield the worst element of each incorrect tensor of a call, then the arguments of the call."""
+    """Yield lines with the worst element of each incorrect tensor, its inputs, and the arguments of its call.
+
+    Only failed checks are read. A tensor that several checks report is described once, and arguments that are equal to
+    those of the previous tensor are not repeated.
+    """
     differences: dict[tuple[str, str], Difference] = {}
     for check in checks:
         for difference in check.differences if not check.passed else ():

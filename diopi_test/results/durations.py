@@ -1,4 +1,4 @@
-"""The durations of a run: where its time went, and which calls are slow for the bytes they move."""
+"""The durations of a run: the slowest functions and cases, and the calls that are slow for the bytes that they move."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from diopi_test.results.records import CaseRecord
 @final
 @dataclass(frozen=True)
 class FunctionTime:
-    """The number of a function's cases, and the seconds they took together."""
+    """The number of cases of a function, and their total duration in seconds."""
 
     function: str
     cases: int
@@ -56,7 +56,10 @@ def slowest(cases: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
 
 
 def compare_with_copies(cases: Iterable[CaseRecord]) -> Sequence[CopyComparison]:
-    """Return how much slower each timed function is than a memory copy of the same size, slowest first."""
+    """Return how much slower each timed function is than a memory copy, slowest first.
+
+    The call of the function that moves the most bytes is compared with a copy of the same number of bytes.
+    """
     largest: dict[str, CopyComparison] = {}
     for case in cases:
         timing = case.timing
@@ -68,7 +71,13 @@ def compare_with_copies(cases: Iterable[CaseRecord]) -> Sequence[CopyComparison]
 
 
 def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -> None:
-    """Print tables of the slowest functions and cases, and of functions that are slow for the bytes they move."""
+    """Print tables of the slowest functions and cases, and of the timed calls that are slow for the bytes they move.
+
+    Args:
+        cases: The records of all cases.
+        number: The maximum number of rows of each table.
+        console: The console.
+    """
     for table in _tables(cases, number):
         console.print(table)
 

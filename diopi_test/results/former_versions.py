@@ -1,7 +1,8 @@
 """Conversion of logs and reports of older schema versions to the current version.
 
-Versions 1 and 2 had no declared numerics: their runs were evaluated for IEEE 754 arithmetic. Version 1 called the class
-`negative` `refusal`, the check `process_state` `surroundings`, and the check `validity` `meaning`.
+Versions 1 and 2 had no declared arithmetic (`numerics`): their runs were evaluated for IEEE 754 arithmetic. Version 1
+had other names: `refusal` for the class `negative`, `surroundings` for the check `process_state`, and `meaning` for the
+check `validity`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ def current_check_name(name: str) -> str:
 
 
 def upgrade_case(content: Any) -> Any:
-    """Return the JSON of a case record with the current names of its checks.
+    """Return a case record from a log or report, as parsed JSON, with the current names of its checks.
 
     Args:
-        content: The JSON of a `CaseRecord` of any version. Malformed content is returned unchanged.
+        content: The parsed JSON of a `CaseRecord` of any version. Malformed content is returned unchanged.
     """
     if not isinstance(content, dict) or not isinstance(content.get("checks"), list):
         return content
@@ -36,10 +37,10 @@ def upgrade_case(content: Any) -> Any:
 
 
 def upgrade_report(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON of a report with the current names of classes and checks, and with declared numerics.
+    """Return a report, as parsed JSON, with the current names of classes and checks, and with a declared arithmetic.
 
     Args:
-        content: The JSON of a `Report` of any version. Malformed parts are returned unchanged.
+        content: The parsed JSON of a `Report` of any version. Malformed parts are returned unchanged.
     """
     upgraded = {"numerics": to_json(IEEE_INFO), **content} if _is_old(content) else dict(content)
     if isinstance(cases := content.get("cases"), list):

@@ -1,8 +1,8 @@
 """The log of a run: one line for each event, in order. Every report is derived from it.
 
 A line is a JSON object with the keys `kind`, `content` and, last, `crc32`: the checksum of the line without this key.
-Lines are only appended. Readers ignore lines that are incomplete or changed. A killed process or a full disk leaves an
-incomplete line; `damaged_lines` finds lines that have another cause.
+Lines are only appended. Readers ignore lines whose checksum does not match. A process that was killed, or a full disk,
+leaves an incomplete last line. `damaged_lines` finds lines that were damaged in another way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEAL = len(',"crc32":"01234567"}')
 """The number of bytes that the checksum takes at the end of a line."""
 
 _SEALED = re.compile(rb',"crc32":"[0-9a-f]{8}"}\n$')
-"""The end of a line that was written completely."""
+"""A pattern that matches the end of a line that was written completely."""
 
 
 class LogError(Exception):
@@ -55,8 +55,16 @@ class LogWriter:
 
     Raises LogError if the log can't be written, and LogExistsError if a new run would append to an existing log.
 
-    Some lines can't be written (on a full disk) or read again (from a device). They stay in memory, so that `entries`
-    returns all of them. `failure` is the reason why lines could not be written.
+    Some lines can't be written (on a full disk) or read again (from a device). They stay in memory, so that `lines` and
+    `entries` still return them.
+
+    Args:
+        path: The path of the log.
+        resumed: Whether the log of an existing run is continued.
+
+    Attributes:
+        path: the path of the log.
+        failure: the reason why lines could not be written; empty if all were.
     """
 
     def __init__(self, path: Path, *, resumed: bool = False) -> None:
@@ -76,7 +84,7 @@ class LogWriter:
             raise LogError(f"{path} can't be written: {error}") from error
 
     def write(self, kind: str, content: Any) -> None:
-        """Append a line."""
+        """Append a line. If this fails, keep this line and all later lines in memory, and set `failure`."""
         line = seal(LogRecord(kind, content))
         if not self.failure:
             try:
@@ -90,11 +98,11 @@ class LogWriter:
         self._unwritten.append(line)
 
     def lines(self) -> Sequence[bytes]:
-        """Return everything that was written, in order."""
+        """Return all lines in order, including those that could not be written."""
         return [*(read_lines(self.path) if self._can_be_read else ()), *self._unwritten]
 
     def entries(self) -> Iterator[LogRecord]:
-        """Yield the records of all complete lines, in order."""
+        """Yield the records of all lines whose checksum matches, in order."""
         return intact_records(self.lines())
 
     def close(self) -> None:
@@ -102,7 +110,7 @@ class LogWriter:
         os.close(self._file)
 
     def discard(self) -> None:
-        """Delete the log of a run that could not begin, so that the next run can have its name."""
+        """Delete the log of a run that could not begin, so that the next run can use its path."""
         if self._can_be_read:
             self.path.unlink(missing_ok=True)
 
@@ -160,7 +168,7 @@ def damaged_lines(lines: Sequence[bytes]) -> Sequence[int]:
 
 
 def _ends_a_part(lines: Sequence[bytes], number: int) -> bool:
-    """Return whether the next complete line after line `number` (counted from 0) states that the run was resumed."""
+    """Return whether the next intact line after line `number` (counted from 0) states that the run was resumed."""
     after = next((line for line in lines[number + 1 :] if is_intact(line)), b"")
     return after.startswith(b'{"kind":"resumed"')
 
@@ -170,9 +178,11 @@ def _entry(line: bytes) -> LogRecord:
     try:
         found = json.loads(_content(line))
     except (ValueError, RecursionError) as error:
-        raise LogError(f"a line of the log is no JSON, though its checksum is right: {error}") from error
+        raise LogError(f"a line of the log is not JSON although its checksum matches: {error}") from error
     if not isinstance(found, dict) or found.keys() != {"kind", "content"} or not isinstance(found["kind"], str):
-        raise LogError("a line of the log has not the keys kind and content, though its checksum is right")
+        raise LogError(
+            "a line of the log does not have exactly the keys kind and content although its checksum matches"
+        )
     return LogRecord(**found)
 
 

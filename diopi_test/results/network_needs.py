@@ -1,7 +1,7 @@
-"""Derive the obstacles of networks from the results of a run.
+"""Derive from the results of a run what prevents networks from working.
 
-An obstacle is something that a vendor has to do before a network works, such as to implement a function. `planning.py`
-orders the obstacles of several networks.
+An obstacle is something that the vendor has to change before a network works: for example, a function that is not
+implemented. `planning.py` orders the obstacles of several networks.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from diopi_test.traces.files import load_shipped_trace
 def network_needs(report: Report, names: Iterable[str]) -> Mapping[str, Mapping[Obstacle, BlockedCalls]]:
     """Return the obstacles of each network.
 
-    If the run contains calls of a network (level `models`), they decide. Otherwise all cases of the functions that the
-    network calls decide. In that case, element types that the vendor does not support are not obstacles.
+    If the run contains cases that are calls of a network (level `models`), only these calls decide. Otherwise, all
+    cases of the functions that the network calls decide, and unsupported element types are not obstacles.
 
     Args:
         report: The report of the run.
         names: The names of the networks.
 
     Returns:
-        The obstacles by network.
+        For each network, the calls that each obstacle blocks.
     """
     by_id = {case.id: case for case in report.cases}
     by_function: dict[str, list[CaseRecord]] = defaultdict(list)
@@ -64,13 +64,13 @@ def _needs(
             for obstacle in _obstacles_of_function(call.function, by_function.get(call.function, ()), report):
                 found[obstacle].append(call)
     return {
-        obstacle: BlockedCalls(cases=len(calls), steps=sum(call.count for call in calls))
+        obstacle: BlockedCalls(cases=len(calls), calls_per_step=sum(call.count for call in calls))
         for obstacle, calls in found.items()
     }
 
 
 def _obstacles_of_case(case: CaseRecord | None, function: str, report: Report) -> Sequence[Obstacle]:
-    """Return the obstacle of a call: at most one, and none if its case passed or its failure does not count.
+    """Return the obstacle of a call.
 
     Args:
         case: the record of the case that makes the call; None if there is none.
@@ -78,7 +78,7 @@ def _obstacles_of_case(case: CaseRecord | None, function: str, report: Report) -
         report: the report of the run.
 
     Returns:
-        The obstacle in a list.
+        A sequence with one obstacle; empty if the case passed or its failure does not count.
     """
     if case is None or case.verdict is Verdict.not_run:
         return [Obstacle(ObstacleKind.not_run, function)]
@@ -90,7 +90,11 @@ def _obstacles_of_case(case: CaseRecord | None, function: str, report: Report) -
 
 
 def _obstacles_of_function(function: str, cases: Sequence[CaseRecord], report: Report) -> Sequence[Obstacle]:
-    """Return the obstacles that all cases of a function together show."""
+    """Return the obstacles of a function, derived from all of its cases in a run whose classes decide conformance.
+
+    These are the different causes of its failures, or else a single obstacle: the function is not implemented, or no
+    case was run. If the vendor implements only some cases, the others are not obstacles.
+    """
     tested = [case for case in cases if case.verdict is not Verdict.not_run and report.decides(case.class_)]
     if not tested:
         return [Obstacle(ObstacleKind.not_run, function)]

@@ -17,8 +17,8 @@ class NumericsInfo:
     """The arithmetic for which the results of a run were evaluated.
 
     Attributes:
-        declaration: the whole declaration.
-        digest: the SHA-256 of the arithmetic, which does not depend on the name and the sources.
+        declaration: the declaration.
+        digest: the SHA-256 of the declared arithmetic, without the name and the sources of the declaration.
 
     Raises:
         NumericsError: if the digest is not that of the declaration.
@@ -33,7 +33,7 @@ class NumericsInfo:
 
     @classmethod
     def from_declaration(cls, declaration: Numerics) -> NumericsInfo:
-        """Return the record of a declaration."""
+        """Return a declaration with its digest."""
         return cls(declaration, declaration.digest)
 
     @property

@@ -34,7 +34,8 @@ class FunctionOperators:
 
     Attributes:
         function: the standard function.
-        by_library, by_framework: the names of the operators that the library and the framework served.
+        by_library: the names of the operators for which a kernel of the library ran.
+        by_framework: the names of the operators for which a kernel of the framework ran.
     """
 
     function: str
@@ -43,7 +44,7 @@ class FunctionOperators:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """Return the function, the operators of the library and those of the framework, as texts."""
+        """Return the texts of a row: the function, the operators of the library and the operators of the framework."""
         return self.function, ", ".join(self.by_library), ", ".join(self.by_framework)
 
 
@@ -68,9 +69,9 @@ class OverrideSummary:
 
     Attributes:
         overrides: the number of operators that the library overrides on the device.
-        run: the number of them that served a call.
-        unused: the names of the others.
-        served: the number of functions with a call that the library served.
+        run: the number of these operators that ran in a call.
+        unused: the names of the overridden operators that did not run.
+        served: the number of functions for which an operator of the library ran.
         functions: the number of functions with recorded operators.
     """
 

@@ -36,10 +36,10 @@ def describe_run(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def describe_options(report: Report) -> str:
-    """Return the options of a run apart from vendor, level and workers.
+    """Return the command-line options of a run except for vendor, level and number of workers.
 
     Returns:
-        The options; "default" if there are none, and an empty string if the command of the run is unknown.
+        The options; "default" if there are none; an empty string if the command of the run is unknown.
     """
     try:
         words = shlex.split(report.command)[2:]
@@ -65,8 +65,8 @@ def describe_conformance(report: Report) -> str:
         report: The report of a run.
 
     Returns:
-        "531 of 541 functions implemented, 498 conform", followed by the version of the standard and the declared
-        arithmetic unless it is IEEE 754; an empty string if no function was tested.
+        A text such as "531 of 541 functions implemented, 498 conform". If the declared arithmetic is not IEEE 754, the
+        version of the standard and the arithmetic follow. The text is empty if no function was tested.
     """
     functions, implemented, conforming = (
         sum(getattr(family, name) for family in report.families) for name in ("functions", "implemented", "conforming")

@@ -1,14 +1,14 @@
 """Plan the work on a vendor so that the first networks work as early as possible.
 
-An *obstacle* is something that a vendor has to do before a network works, such as to implement a function.
-`network_needs.py` finds the obstacles in a report. This module orders them in stages.
+An *obstacle* is something that the vendor has to change before a network works: for example, a function that is not
+implemented. `network_needs.py` finds the obstacles in a report. This module orders them in stages.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import final
 
@@ -19,8 +19,8 @@ class ObstacleKind(StrEnum):
     Attributes:
         function: the vendor does not implement a function.
         element_type: the vendor does not support an element type of a function.
-        failure: cases of a function fail, and the report does not say for which cause.
-        cause: cases fail for a cause.
+        failure: cases of a function fail, and the report, of an older version, does not contain their causes.
+        cause: cases fail for a cause that the report names.
         not_run: the run did not contain the cases of a function.
     """
 
@@ -34,7 +34,7 @@ class ObstacleKind(StrEnum):
 @final
 @dataclass(frozen=True, order=True)
 class Obstacle:
-    """Something that a vendor has to do before a network works.
+    """Something that the vendor has to change before a network works.
 
     Attributes:
         kind: the kind of the obstacle.
@@ -52,15 +52,15 @@ class BlockedCalls:
 
     Attributes:
         cases: the number of distinct calls. Each distinct call is a case of the suite.
-        steps: the number of calls in a training step, in which a distinct call may occur several times.
+        calls_per_step: the number of calls in a training step, in which a distinct call may occur several times.
     """
 
     cases: int
-    steps: int
+    calls_per_step: int
 
 
 Needs = Mapping[str, Mapping[Obstacle, BlockedCalls]]
-"""For each network, the blocked calls by obstacle. A network without obstacles works."""
+"""For each network, the calls that each obstacle blocks. A network without obstacles works."""
 
 
 @final
@@ -72,13 +72,13 @@ class PlannedObstacle:
         obstacle: the obstacle.
         networks: the networks that the obstacle blocks.
         cases: the number of distinct calls that the obstacle blocks in these networks.
-        steps: the number of calls per training step that the obstacle blocks in these networks.
+        calls_per_step: the number of calls per training step that the obstacle blocks in these networks.
     """
 
     obstacle: Obstacle
     networks: tuple[str, ...]
     cases: int
-    steps: int
+    calls_per_step: int = field(metadata={"key": "steps"})
 
 
 @final
@@ -100,8 +100,8 @@ def plan_stages(needs: Needs) -> Sequence[Stage]:
 
     Each stage completes one network: the network with the fewest remaining obstacles. If several networks have equally
     many, the stage completes the network whose obstacles block more networks, or else more cases. Within a stage,
-    obstacles are sorted by the number of networks that they block, then by cases, then by steps; the largest numbers
-    come first.
+    obstacles are sorted by the number of networks that they block, then by cases, then by calls per training step; the
+    largest numbers come first.
 
     Args:
         needs: The obstacles of each network.
@@ -123,7 +123,7 @@ def plan_stages(needs: Needs) -> Sequence[Stage]:
 
 
 def _describe_obstacles(needs: Needs) -> Iterable[PlannedObstacle]:
-    """Yield each obstacle with the networks, cases and steps that the obstacle blocks."""
+    """Yield each obstacle with the networks, cases and calls per training step that the obstacle blocks."""
     blocked: dict[Obstacle, list[tuple[str, BlockedCalls]]] = defaultdict(list)
     for network in sorted(needs):
         for obstacle, calls in needs[network].items():
@@ -133,7 +133,7 @@ def _describe_obstacles(needs: Needs) -> Iterable[PlannedObstacle]:
             obstacle=obstacle,
             networks=tuple(network for network, _ in entries),
             cases=sum(calls.cases for _, calls in entries),
-            steps=sum(calls.steps for _, calls in entries),
+            calls_per_step=sum(calls.calls_per_step for _, calls in entries),
         )
 
 
@@ -147,4 +147,4 @@ def _network_sort_key(
 
 def _obstacle_sort_key(entry: PlannedObstacle) -> tuple[int, int, int, Obstacle]:
     """Return the sort key of an obstacle. An obstacle that blocks more networks comes first."""
-    return -len(entry.networks), -entry.cases, -entry.steps, entry.obstacle
+    return -len(entry.networks), -entry.cases, -entry.calls_per_step, entry.obstacle

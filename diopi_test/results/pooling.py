@@ -46,12 +46,19 @@ def find_pooled_failures(cases: Iterable[CaseRecord]) -> Iterator[CaseRecord]:
 
 
 def is_pooled(case_id: str) -> bool:
-    """Return whether a record with this ID is the result of the test of a function and not of a case."""
+    """Return whether a record with this ID states that the pooled errors of a function are too large.
+
+    A pattern of a waiver is also accepted.
+    """
     return f"[{CHECK}-" in case_id
 
 
 def pool(parts: Sequence[RoundingErrors]) -> RoundingErrors:
-    """Return the number of elements and the root mean square of the errors of several results of one type."""
+    """Return the combined errors of several results of one element type: all elements, and the mean of their squares.
+
+    Args:
+        parts: The errors of the results; at least one with elements.
+    """
     elements = sum(part.elements for part in parts)
     squares = math.fsum(part.elements * part.rms**2 for part in parts)
     return RoundingErrors(dtype=parts[0].dtype, elements=elements, rms=math.sqrt(squares / elements))
@@ -62,8 +69,8 @@ def _record(function: str, pooled: RoundingErrors, results: int, command_of_case
 
     Args:
         function: the function.
-        pooled: the errors of all its results of one type.
-        results: the number of results.
+        pooled: the pooled errors of all results of the function that have one element type.
+        results: the number of these results.
         command_of_case: the command line that repeats any case of the function; its last word is the ID of the case.
 
     Returns:

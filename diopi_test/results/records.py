@@ -38,10 +38,10 @@ class CaseRecord:
         verdict: how the case ended.
         checks: the results of the checks.
         message: why the case did not pass.
-        seconds: the duration of the case.
+        seconds: the duration of the case in seconds.
         command: a command line that repeats the case; empty until the case is added to the report.
-        waived_verdict: the verdict before the waiver; None if the case is not waived.
-        timing: the duration of the call; None unless the case passed in a run that measures durations.
+        waived_verdict: the verdict before the waiver was applied; None if the case is not waived.
+        timing: the measured duration of the call alone; None unless the case passed in a run with the option `--perf`.
         error_code: the name of the error code that a valid call returned; empty if it returned none.
         preceding_case: for a flaky case, the ID of the case that ran before it in the process in which it failed.
         operators: operators of the vendor's framework that the case was the first to run.
@@ -111,9 +111,10 @@ class Summary(Counts):
     Attributes:
         collected: the number of selected cases; None if the run ended before they were counted.
         not_run, first_not_run: the number of cases without a verdict, and the IDs of the first ones.
-        incomplete, reason: whether some cases have no verdict, and why.
-        classes: the counts of each class.
-        seconds: the duration of the run.
+        incomplete, reason: whether the run is incomplete, and why. Cases without a verdict that do not decide
+            conformance do not make it incomplete.
+        classes: the counts of each class, by the name of the class.
+        seconds: the duration of the run in seconds.
     """
 
     collected: int | None
@@ -130,6 +131,7 @@ class VendorInfo:
     """Name and version of the vendor.
 
     Attributes:
+        name, version: what the vendor states.
         digest: the SHA-256 of the library's file; empty if the vendor is not a compiled library.
         receives_cases: whether it is a test vendor that receives each case with the expected results. Its results are
             no evidence.
@@ -222,7 +224,7 @@ class Use:
 
     @property
     def works(self) -> bool:
-        """Return whether every case passed."""
+        """Return whether every case of this use passed."""
         return set(self.verdicts) == {Verdict.passed}
 
 
@@ -247,7 +249,7 @@ class WaiverState(Enum):
     used = "it waived cases"
     not_needed = "no case that was run needs it: all pass, have another cause, or another waiver covers them"
     expired = "it would have waived cases, but it has expired"
-    exceeded = "it matches failed cases, but all of them end worse than it allows"
+    exceeded = "it matches failed cases, but does not allow the verdict of any of them"
     matched_nothing = "no case that was run matches its pattern"
     not_tried = "no case of its functions was run, or not the case that shows its cause"
 
@@ -261,7 +263,7 @@ class WaiverUse:
         source: the file that contains the rule, or the vendor.
         retries: how often failed cases are run again; 0 unless the rule is a known flake.
         state: whether the waiver was used, and if not, why.
-        matched: the number of cases that the pattern matches.
+        matched: the number of cases that the rule matches: by its pattern and, if it names a cause, by the cause.
         waived: the number of cases that the rule waived.
     """
 
@@ -317,7 +319,7 @@ class ModelReport:
         calls: the number of different calls in a training step.
         passed: the number of these calls that passed, are waived, or failed without affecting the exit status.
         not_run: the number of these calls without a verdict.
-        failures: the functions with other calls that have a verdict, and the worst verdict of these calls.
+        failures: for each function with other calls that have a verdict, the worst verdict of these calls.
         not_mapped: PyTorch operators that the network calls and that no standard function implements.
     """
 
@@ -367,7 +369,7 @@ class Report:
         claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
         cases: the records of all cases with a verdict, sorted by ID.
         waivers: the states of the waivers; None if there are none.
-        strict: whether all failed cases affect the exit status, also minor ones and those of classes that don't count.
+        strict: whether all failed cases affect the exit status, whatever their severity and class.
         models: which networks the vendor can train; empty except at the level `models`.
         command: a command line that repeats the run in one process; empty in reports of older versions.
         origin: when and where the run took place; None in reports of older versions.
@@ -432,7 +434,7 @@ def affects_status(case: CaseRecord, fail_on: Severity, *, strict: bool) -> bool
     """Return whether a failed case affects the exit status of a run.
 
     Args:
-        case: The record of the case, with its severity.
+        case: The record of the case. A failure without a severity is considered severe.
         fail_on: The least severity that affects the exit status.
         strict: Whether all failed cases affect it.
     """

@@ -19,7 +19,13 @@ from diopi_test.results.trainability import show_models
 
 
 def show(report: Report, console: Console, durations: int = 0) -> None:
-    """Print the summary of a report, and the `durations` slowest functions and cases."""
+    """Print the summary of a report.
+
+    Args:
+        report: The report.
+        console: The console.
+        durations: The number of slowest functions and cases to list; 0 to omit these lists.
+    """
     show_overview(report, console)
     _show_errors(report, console)
     show_causes(report, console)
@@ -61,7 +67,7 @@ def _title(report: Report) -> str:
 
 
 def _show_errors(report: Report, console: Console, limit: int = 5) -> None:
-    """Print the first errors of the run and the number of the others."""
+    """Print the first errors of the run, at most `limit`, and the number of further errors."""
     for error in report.errors[:limit]:
         console.print(f"[red]error[/]: {escape(error)}", highlight=False, soft_wrap=True)
     if len(report.errors) > limit:
@@ -111,7 +117,7 @@ def _show_draw(report: Report, console: Console) -> None:
 
 
 def _show_incomplete(report: Report, console: Console) -> None:
-    """Print why cases have no verdict, and the first of them, if the run is incomplete."""
+    """If the run is incomplete, print why cases have no verdict, and name the first of these cases."""
     summary = report.summary
     if not summary.incomplete:
         return

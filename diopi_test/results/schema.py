@@ -67,7 +67,7 @@ def _schema(kind: Any, title: str) -> Schema:
 
 
 def _schema_of(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    """Return the schema of a type; add the definitions it refers to."""
+    """Return the schema of a type, and add the schemas of the dataclasses that it contains to `definitions`."""
     if inner := optional_type(kind):
         return {"anyOf": [_schema_of(inner, definitions), {"type": "null"}]}
     if is_dataclass(kind):

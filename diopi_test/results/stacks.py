@@ -21,14 +21,14 @@ _STANDARD_LIBRARY = re.compile(r"/lib/python\d[.\d]*/(?!site-packages/|dist-pack
 def split_stack(message: str) -> tuple[str, Sequence[str]]:
     """Return the reason in a message, and the lines of the stack or output that follow it.
 
-    The vendor's innermost frame comes first, so that nobody has to search for it. The list of extension modules that
-    Python appends to a stack is omitted.
+    The vendor's innermost frame is repeated before the stack, so that nobody has to search for it. The list of
+    extension modules that Python appends to a stack is omitted.
 
     Args:
         message: The message of a case.
 
     Returns:
-        The reason, and the lines; no lines if the message has one line.
+        The reason, and the lines. If the message contains no output of several lines, the message and no lines.
     """
     reason, separator, output = message.partition(SEPARATOR)
     if not separator or "\n" not in output:

@@ -70,7 +70,7 @@ def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
 
 
 def show_models(models: Sequence[ModelReport], console: Console) -> None:
-    """Print a line for each network that the vendor can't train or that has calls without a verdict; count the rest."""
+    """Print why the vendor can't train a network, one line per such network, and how many networks it can train."""
     for model in models:
         reasons = [f"{function} {verdict.replace('_', ' ')}" for function, verdict in model.failures.items()]
         reasons += [f"{operator} not mapped" for operator in model.not_mapped]

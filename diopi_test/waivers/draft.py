@@ -35,7 +35,13 @@ _MESSAGE = 150
 @final
 @dataclass(frozen=True, kw_only=True)
 class DraftEntry:
-    """An entry of a draft: comments for people, and the lines of the table."""
+    """An entry of a draft.
+
+    Attributes:
+        comments: lines for people, without `# `.
+        table: the lines of the table except for `reason`, such as `[[waiver]]` and `pattern = "diopiSoftmax[*]"`.
+        reason: why the cases may fail; empty if a person must add it.
+    """
 
     comments: Sequence[str]
     table: Sequence[str]
@@ -49,7 +55,11 @@ class DraftEntry:
 
 
 def draft(report: Report) -> str:
-    """Return TOML text with an entry for each group of failed cases; empty if none failed."""
+    """Return the text of a waiver file with an entry for each group of failed cases, without reasons.
+
+    The entries of a function are grouped by verdict and by pattern, see `_patterns`. The text is empty if no case
+    failed.
+    """
     failed = sorted(filter(_is_wrong, report.cases), key=_group)
     if not failed:
         return ""
@@ -65,7 +75,7 @@ def draft(report: Report) -> str:
 
 
 def head(report: Report) -> str:
-    """Return the comment at the beginning of a file of waivers."""
+    """Return the comment at the beginning of a waiver file, which names the vendor and the level of a report."""
     return HEAD.format(vendor=_comment(report.vendor.title), level=report.baseline.level)
 
 
@@ -76,7 +86,7 @@ def draft_cause(report: Report, cause: str, reason: str, known: Collection[Waive
         report: the report.
         cause: the ID of the cause.
         reason: what is wrong; if it is empty, the entries are comments.
-        known: existing waivers, whose functions are left out.
+        known: existing waivers. Functions that have a waiver for this cause are omitted.
 
     Returns:
         The entries, sorted by function.
@@ -113,27 +123,35 @@ def _is_wrong(case: CaseRecord) -> bool:
 
 
 def _group(case: CaseRecord) -> tuple[str, str]:
-    """Return the key of the group that shares one draft: function and verdict."""
+    """Return the function and the verdict of a case; cases with equal keys are drafted together."""
     return case.function, str(case.verdict)
 
 
-def _patterns(group: Sequence[CaseRecord], known: Sequence[CaseRecord]) -> Iterator[tuple[str, list[CaseRecord]]]:
-    """Yield patterns that match the cases of a group and no other of the function's `known` cases.
+def _patterns(group: Sequence[CaseRecord], all_cases: Sequence[CaseRecord]) -> Iterator[tuple[str, list[CaseRecord]]]:
+    """Yield patterns that match the cases of a group, but no other case of the function.
 
-    If the group has all cases of the function, there is one pattern. Otherwise, there is a pattern for each element
-    type whose cases are all in the group, and a pattern for each remaining case.
+    If the group has all cases of the function, there is one pattern, `diopiSoftmax[*]`. Otherwise, there is a pattern
+    such as `diopiSoftmax[float16-*]` for each element type whose cases are all in the group. Each remaining case is its
+    own pattern, and so is a case that is the only one of its function or element type.
+
+    Args:
+        group: The cases to match.
+        all_cases: All cases of the function in the report.
+
+    Yields:
+        A pattern, and the cases of the group that it matches.
     """
     left = {case.id: case for case in group}
     function, dtypes = group[0].function, sorted({case.dtype for case in group if case.dtype})
     for pattern in (f"{function}[*]", *(f"{function}[{dtype}-*]" for dtype in dtypes)):
-        matched = [case for case in known if matches(pattern, case.id)]
+        matched = [case for case in all_cases if matches(pattern, case.id)]
         if len(matched) > 1 and all(case.id in left for case in matched):
             yield pattern, [left.pop(case.id) for case in matched]
     yield from ((name, [case]) for name, case in left.items())
 
 
 def _entry(pattern: str, cases: Sequence[CaseRecord]) -> DraftEntry:
-    """Return the draft of one table, either `[[waiver]]` or `[[flaky]]`, for cases that the pattern matches."""
+    """Return the draft of a table for cases that a pattern matches: `[[flaky]]` for flaky cases, else `[[waiver]]`."""
     first = cases[0]
     if first.verdict == "flaky":
         return DraftEntry(
@@ -152,7 +170,7 @@ def _describe(cases: Sequence[CaseRecord]) -> str:
 
 
 def _ratio(cases: Sequence[CaseRecord]) -> Iterator[str]:
-    """Yield a line about `max_ratio` if the cases only exceed their error budgets."""
+    """Yield a line that suggests the key `max_ratio` if all cases only exceed their error budgets by finite factors."""
     ratios = [ratio for case in cases if (ratio := least_ratio(case)) is not None]
     if len(ratios) == len(cases) and math.isfinite(max(ratios)):
         yield f"error / budget up to {max(ratios):.3g}: `max_ratio = {math.ceil(max(ratios))}` in place of verdict"

@@ -34,13 +34,16 @@ BADNESS: Mapping[str, int] = {
     "timed_out": 3,
     "out_of_memory": 3,
 }
-"""The rank of a verdict; higher is worse. A waiver covers its verdict and those of lower rank, except `passed`."""
+"""The rank of a verdict; higher is worse.
+
+A waiver covers its own verdict and the verdicts of lower rank, except `passed`. It does not cover other verdicts of the
+same rank."""
 
 WAIVABLE = tuple(verdict.value for verdict in Verdict if BADNESS.get(verdict, 0) >= BADNESS["failed"])
-"""The verdicts that a waiver may cover: those that count against a vendor."""
+"""The verdicts that a waiver may name as the worst one that it allows."""
 
 _CAUSE_ID = re.compile(f"[0-9a-f]{{{ID_DIGITS}}}")
-"""The ID of a cause, which a waiver names if it covers only cases that fail for this cause."""
+"""The form of the ID of a cause. A waiver with such an ID covers only cases that fail for this cause."""
 
 NAMED = 5
 """The maximum number of cases that the report lists for an improvement."""
@@ -63,7 +66,13 @@ class Flake:
 
 @dataclass(frozen=True)
 class WaiverRule:
-    """A waiver, or a known flake as a waiver for `flaky` with retries, and its source."""
+    """A waiver with its source. A known flake is represented by a waiver of the verdict `flaky` with retries.
+
+    Attributes:
+        waiver: the waiver.
+        source: the path of the waiver file, or the vendor that declares the waiver.
+        retries: how often a failed case is run again; 0 unless the rule is a known flake.
+    """
 
     waiver: Waiver
     source: str
@@ -72,10 +81,10 @@ class WaiverRule:
 
 @dataclass(frozen=True)
 class Waivers:
-    """All waivers for the cases of a vendor. If several match a case, the first one that covers it applies.
+    """All waivers for the cases of a vendor. If several rules match a case, the first one that covers it applies.
 
     Attributes:
-        entries: the rules, in the order in which they apply.
+        entries: the rules, in the order in which they are tried.
         today: the current date; waivers with an earlier expiry date have no effect.
     """
 
@@ -104,7 +113,15 @@ class Waivers:
         return replace(self, entries=self.entries + additional.entries)
 
     def apply(self, record: CaseRecord) -> CaseRecord:
-        """Return the record, waived if a rule covers it; else with the reasons why the matching rules do not."""
+        """Return the record of a case after the rules were applied.
+
+        Args:
+            record: The original record. If the case did not fail, the record is returned unchanged.
+
+        Returns:
+            The record with the verdict `waived` if a rule covers the failure. Otherwise, the message also says why the
+            matching rules do not cover it.
+        """
         if not BADNESS.get(record.verdict, 0):
             return record
         matching = [self.entries[number] for number in self._applying(record)]
@@ -116,16 +133,16 @@ class Waivers:
         return replace(record, verdict=Verdict.waived, message=message, waived_verdict=record.verdict)
 
     def retries_for(self, case_id: str) -> int:
-        """Return how often a failed case is retried because it is a known flake; 0 if it is not."""
+        """Return how often a failed case is retried because it is a known flake; 0 for other cases."""
         return next((n for number in self._matching(case_id) if (n := self.entries[number].retries)), 0)
 
     def for_cases(self, ids: Iterable[str]) -> Waivers:
-        """Return the rules that match at least one of these cases."""
+        """Return only the rules whose pattern matches at least one of these cases."""
         numbers = {number for case_id in ids for number in self._matching(case_id)}
         return replace(self, entries=tuple(self.entries[number] for number in sorted(numbers)))
 
     def report(self, records: Sequence[CaseRecord]) -> WaiverReport | None:
-        """Return the state of every rule after a run with these records; None without rules."""
+        """Return the state of every rule after a run with these original records; None without rules."""
         if not self.entries:
             return None
         tallies = [_Tally() for _ in self.entries]
@@ -143,12 +160,12 @@ class Waivers:
         return WaiverReport(uses, tuple(improvement for group in improvements for improvement in group))
 
     def _matching(self, case_id: str) -> list[int]:
-        """Return the numbers of the rules whose pattern matches a case, in order."""
+        """Return the indices in `entries` of the rules whose pattern matches a case, in order."""
         candidates = (*self._by_function.get(_function_of(case_id), ()), *self._by_function.get("", ()))
         return sorted(number for number in candidates if self.entries[number].waiver.matches(case_id))
 
     def _applying(self, record: CaseRecord) -> list[int]:
-        """Return the numbers of the rules that match a case and, if they name a cause, have its cause."""
+        """Return the indices of the rules that match a case by pattern and, if they name a cause, also by cause."""
         numbers = self._matching(record.id)
         if not any(self.entries[number].waiver.cause for number in numbers):
             return numbers
@@ -157,7 +174,7 @@ class Waivers:
 
     @cached_property
     def _by_function(self) -> Mapping[str, list[int]]:
-        """Return the numbers of the rules for one function, by name; under "" those for several functions."""
+        """Return the indices of the rules for one function, by function; the key "" has those for several functions."""
         numbers: dict[str, list[int]] = defaultdict(list)
         for number, entry in enumerate(self.entries):
             head, bracket, _ = entry.waiver.pattern.partition("[")
@@ -169,7 +186,7 @@ class Waivers:
         return waiver.expires is not None and waiver.expires < self.today
 
     def _waives(self, entry: WaiverRule, record: CaseRecord) -> bool:
-        """Return whether the rule applies to the record and has not expired."""
+        """Return whether a rule that matches the record allows its outcome and has not expired."""
         return _covers(entry.waiver, record) and not self._is_expired(entry.waiver)
 
     def _explain_mismatch(self, entry: WaiverRule, record: CaseRecord) -> str:
@@ -180,7 +197,13 @@ class Waivers:
         return f"the waiver of this case allows only {_allowance(waiver)} ({waiver.reason})"
 
     def _describe_use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
-        """Return how a rule was used in a run: its state and the cases it matched."""
+        """Return how a rule was used in a run: its state, and the numbers of cases that it matched and waived.
+
+        Args:
+            entry: The rule.
+            tally: The outcomes of the cases that the rule matches.
+            functions: The functions of the cases that the run contained.
+        """
         matched = sum(tally.verdicts.values())
         is_tried = bool(entry.waiver.cause and tally.executed) or _concerns_pool_of(entry.waiver, functions)
         if not matched and is_tried:
@@ -211,11 +234,11 @@ class _Tally:
 
     Attributes:
         executed: the number of executed cases that the pattern matches, whatever their cause is. If the rule names a
-            case of its cause, only this case counts.
-        verdicts: the number of cases that the rule matches, by verdict.
+            case, only this case counts.
+        verdicts: the number of cases that the rule matches by its pattern and its cause, by verdict.
         waived: the number of cases that this rule waives.
-        left: the number of cases that did not pass and that no rule waives.
-        better: the cases with a better verdict than the rule allows, by verdict.
+        left: the number of matched cases that failed and that no rule waives.
+        better: the IDs of the cases that this rule waives, and of the matched cases that passed, by verdict.
     """
 
     executed: int = 0
@@ -256,7 +279,9 @@ def waiver_problems(waiver: Waiver) -> Iterator[str]:
 
 
 def least_ratio(record: CaseRecord) -> float | None:
-    """Return the factor by which the limits of errors and of their root mean square would have to grow to pass a case.
+    """Return the factor by which the limits of the errors would have to grow for a case to pass.
+
+    These are the limits of single errors and of the root mean square of the errors.
 
     Args:
         record: The record of the case.
@@ -272,7 +297,7 @@ def least_ratio(record: CaseRecord) -> float | None:
 
 
 def _text_problems(entry: Waiver | Flake) -> Iterator[str]:
-    """Yield the problems of an entry's pattern and reason."""
+    """Yield the problems of the pattern and the reason of a waiver or a known flake."""
     if not entry.pattern:
         yield "pattern: expected a pattern of case IDs such as 'diopiAdd[*float16*]', found ''"
     if "[[]" in entry.pattern or "[]]" in entry.pattern:
@@ -297,7 +322,7 @@ _TABLES = {
 
 
 def _read(path: Path) -> Iterator[WaiverRule]:
-    """Yield the rules of a waiver file, first waivers, then known flakes."""
+    """Yield the rules of a waiver file, first waivers, then known flakes; raise TableError if the file is invalid."""
     tables = read_tables(path, _TABLES)
     yield from (WaiverRule(waiver, str(path)) for waiver in tables["waiver"])
     for flake in tables["flaky"]:
@@ -315,7 +340,7 @@ def _allowance(waiver: Waiver) -> str:
 
 
 def _covers(waiver: Waiver, record: CaseRecord) -> bool:
-    """Return whether a waiver allows the outcome of a case that did not pass."""
+    """Return whether a waiver allows the outcome of a failed case, whatever its pattern, cause and expiry are."""
     if waiver.max_ratio is not None:
         ratio = least_ratio(record)
         return record.verdict is Verdict.failed and ratio is not None and ratio <= waiver.max_ratio
@@ -337,7 +362,7 @@ def remove_waiver(record: CaseRecord) -> CaseRecord:
 
 
 def _change(waiver: Waiver, verdict: Verdict) -> str:
-    """Describe the allowed verdict and, if it differs, the actual verdict."""
+    """Return a text with the allowed and the actual verdict, such as `crashed → failed`, or one word if they agree."""
     allowed = _allowed(waiver)
     return allowed if verdict == allowed else f"{allowed} → {verdict}"
 
@@ -348,12 +373,15 @@ def _function_of(case_id: str) -> str:
 
 
 def _concerns_pool_of(waiver: Waiver, functions: Iterable[str]) -> bool:
-    """Return whether a waiver concerns pooled errors of these functions, which have a record only if they fail."""
+    """Return whether a waiver matches records of pooled errors of one of these functions.
+
+    Such a record exists only if the pooled errors of the function are too large.
+    """
     return is_pooled(waiver.pattern) and any(matches(waiver.pattern.partition("[")[0], name) for name in functions)
 
 
 def _concerns_only_untested(waiver: Waiver, functions: Iterable[str]) -> bool:
-    """Return whether a waiver concerns only standard functions that were not run."""
+    """Return whether the pattern of a waiver matches standard functions, but none of `functions`, which were run."""
     function_pattern = waiver.pattern.partition("[")[0]
     return not any(matches(function_pattern, name) for name in functions) and any(
         matches(function_pattern, name) for name in (*prototypes(), RUNTIME)
@@ -361,7 +389,10 @@ def _concerns_only_untested(waiver: Waiver, functions: Iterable[str]) -> bool:
 
 
 def _improvements(entry: WaiverRule, tally: _Tally) -> Iterator[Improvement]:
-    """Yield the improvements over a rule. `passed` counts only if all cases of its pattern pass."""
+    """Yield the verdicts of cases that ended better than a rule allows.
+
+    Passed cases are an improvement only if no matched case failed, because the rule is needed otherwise.
+    """
     was = _allowed(entry.waiver)
     is_needed = any(BADNESS.get(verdict, 0) for verdict in tally.verdicts)
     for now, cases in tally.better.items():

@@ -21,9 +21,9 @@ class TableKind:
     """A kind of table, and how to read and check it.
 
     Attributes:
-        record: the dataclass that a table is read as. Fields without a default are required keys.
-        named_by: the key whose value names a table in messages, in addition to its number.
-        problems: returns the problems of a record whose keys have the right types. Each begins with the key.
+        record: the dataclass as which a table is read. Its fields are the keys; those without a default are required.
+        named_by: the key whose value identifies a table in messages, in addition to its number.
+        problems: returns the problems of a record whose keys have the right types. Each message begins with the key.
     """
 
     record: type
@@ -32,7 +32,18 @@ class TableKind:
 
 
 def read_tables(path: Path, kinds: Mapping[str, TableKind]) -> dict[str, tuple[Any, ...]]:
-    """Read the records in the TOML file `path`, by table name; raise TableError with all problems."""
+    """Read the tables of a TOML file.
+
+    Args:
+        path: The file.
+        kinds: The kinds of tables, by the name of the table.
+
+    Returns:
+        The records of the tables, by the name of the table.
+
+    Raises:
+        TableError: The file can't be read or has problems; the message lists all of them.
+    """
     content = _parse(path)
     known = ", ".join(f"[[{name}]]" for name in kinds)
     problems = [f"{path}: {key!r} is not a known table, expected {known}" for key in content if key not in kinds]

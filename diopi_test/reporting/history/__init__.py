@@ -1,4 +1,4 @@
-"""The history of runs: a SQLite database of what they found, and the trends in it.
+"""The history of runs: a SQLite database of their results, and the trends in it.
 
 `docs/history.md` describes the tables.
 """

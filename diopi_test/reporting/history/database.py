@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
@@ -15,7 +16,14 @@ from typing import Any, Self, TypeVar, final
 
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
-from diopi_test.reporting.history.entry import CauseEntry, FunctionEntry, RunEntry, function_entries, run_entry
+from diopi_test.reporting.history.entry import (
+    CauseEntry,
+    FunctionEntry,
+    RunEntry,
+    cause_functions,
+    function_entries,
+    run_entry,
+)
 from diopi_test.reporting.history.tables import APPLICATION_ID, TABLES, VERSION
 from diopi_test.results.log import state_folder
 from diopi_test.results.records import Report, RunOrigin
@@ -23,7 +31,7 @@ from diopi_test.results.records import Report, RunOrigin
 E = TypeVar("E", RunEntry, FunctionEntry, CauseEntry)
 
 WAIT = 30.0
-"""Seconds for which a command waits for another one that is writing."""
+"""Seconds for which a command waits for another command that is writing; after that, it raises HistoryError."""
 
 
 class HistoryError(Exception):
@@ -31,7 +39,7 @@ class HistoryError(Exception):
 
 
 class Addition(StrEnum):
-    """The effect of adding a run."""
+    """The effect of adding a run: it is new, it replaces another report of the run, or it is in the history already."""
 
     added = "added"
     replaced = "replaced"
@@ -45,7 +53,12 @@ def default_path() -> Path:
 
 @final
 class History:
-    """A connection to the history at `path`; use `opened`."""
+    """A connection to a history. Use `opened` to create an object.
+
+    Args:
+        path: The path of the database.
+        connection: The connection to the database.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -106,8 +119,18 @@ class History:
             run = self._insert("runs", [values])
             self._insert("functions", ({"run": run, **asdict(function)} for function in function_entries(report)))
             self._insert("causes", ({"run": run, **asdict(cause)} for cause in causes))
+            self._insert_cause_functions(run, report)
             self._insert_cases(run, report)
         return Addition.replaced if row else Addition.added
+
+    def _insert_cause_functions(self, run: int, report: Report) -> None:
+        """Insert the functions with failed or waived cases of each cause of a run."""
+        rows = (
+            {"run": run, "cause": cause, "function": function}
+            for cause, functions in cause_functions(report).items()
+            for function in sorted(functions)
+        )
+        self._insert("cause_functions", rows)
 
     def _insert_cases(self, run: int, report: Report) -> None:
         """Insert the counts by class and verdict, the flaky cases and the timed calls of a run."""
@@ -151,9 +174,17 @@ class History:
         return {entry.function: entry for _, entry in found}
 
     def causes(self, run: int) -> Mapping[str, CauseEntry]:
-        """Return the causes of a run by ID, those with most cases first."""
+        """Return the causes of a run by ID, the causes with the most cases first."""
         found = self._read(CauseEntry, "causes", "WHERE run = ?1 ORDER BY cases DESC, cause", run)
         return {entry.cause: entry for _, entry in found}
+
+    def cause_functions(self, run: int) -> Mapping[str, frozenset[str]]:
+        """Return the functions with failed or waived cases of each cause of a run, by the ID of the cause."""
+        functions: dict[str, set[str]] = defaultdict(set)
+        query = "SELECT cause, function FROM cause_functions WHERE run = ?"
+        for cause, function in self._connection.execute(query, [run]).fetchall():
+            functions[cause].add(function)
+        return {cause: frozenset(names) for cause, names in functions.items()}
 
     def verdicts(self, run: int) -> Mapping[Verdict, int]:
         """Return the number of cases of a run by verdict."""
@@ -172,7 +203,14 @@ class History:
         return dict(self._connection.execute("SELECT case_id, seconds FROM timings WHERE run = ?", [run]).fetchall())
 
     def _read(self, kind: type[E], table: str, condition: str, *values: Any) -> Iterator[tuple[int, E]]:
-        """Yield the number of the run and the entry of each row of a table."""
+        """Yield the number of the run and the entry of each row of a table that meets a condition.
+
+        Args:
+            kind: The class of the entries, whose fields are columns of the table.
+            table: The name of the table.
+            condition: The end of the SQL query.
+            *values: The values of the parameters in the condition.
+        """
         names = [field.name for field in fields(kind)]
         rows = self._connection.execute(f"SELECT run, {', '.join(names)} FROM {table} {condition}", values)
         for run, *columns in rows.fetchall():
@@ -182,7 +220,7 @@ class History:
             yield run, kind(**content)
 
     def _insert(self, table: str, rows: Iterator[dict[str, Any]] | Sequence[dict[str, Any]]) -> int:
-        """Insert rows, which are the values by column, and return the number of the last row."""
+        """Insert rows into a table, and return the ID of the last row; each row has its values by column."""
         number = 0
         for row in rows:
             columns, places = ", ".join(row), ", ".join("?" * len(row))
@@ -210,7 +248,7 @@ def _now() -> str:
 def _create(path: Path) -> None:
     """Create an empty history, unless another process does so first.
 
-    A complete database is linked to its name, so that no process ever sees a part of it.
+    The database is created under another name and then linked to its path, so that no process sees an incomplete file.
 
     Raises:
         HistoryError: The file can't be written.

@@ -25,16 +25,24 @@ class RunEntry:
     """A run as the history stores it; the fields are the columns of the table `runs`.
 
     Attributes:
-        identity: what distinguishes the run from others; a resumed run has the identity of its beginning.
+        identity: a digest that distinguishes the run from others. A resumed run keeps its identity.
         content: a digest of the whole report.
         started: the time at which the run began, as ISO 8601.
+        vendor, version: the name and the version of the vendor.
         library: the SHA-256 of a compiled vendor's file; empty for other vendors.
+        device, driver: the name of the device and the version of its driver; empty if they are not known.
+        host, processor: the name of the host and of its processor.
         revision: the revision of the vendor's sources.
+        command: the command line of the run.
+        workers: the number of workers; None if it is not known.
+        level: the name of the level.
         baseline: the SHA-256 of the baseline.
+        numerics: the name of the declared arithmetic, with the beginning of its digest unless it is IEEE 754.
         standard: the version of the standard.
+        python, platform: the version of Python, and the platform.
         seconds: the duration of the run.
         incomplete: whether some cases have no verdict.
-        numerics: the name of the declared arithmetic, with the beginning of its digest unless it is IEEE 754.
+        exit_status: the exit status of the run.
     """
 
     identity: str
@@ -61,9 +69,14 @@ class RunEntry:
     exit_status: int
 
     @property
+    def device_name(self) -> str:
+        """Return the name of the device, or the host's processor if the device has no name."""
+        return self.device or self.processor
+
+    @property
     def place(self) -> str:
         """Return the device with its driver and host, for people."""
-        device = " ".join(filter(None, (self.device or self.processor, self.driver and f"(driver {self.driver})")))
+        device = " ".join(filter(None, (self.device_name, self.driver and f"(driver {self.driver})")))
         return " on ".join(filter(None, (device, self.host))) or "unknown device"
 
     @property
@@ -78,6 +91,8 @@ class FunctionEntry:
     """The results of a function in a run; the fields are columns of the table `functions`.
 
     Attributes:
+        function: the name of the function.
+        cases, passed: the numbers of all cases, and of those that passed.
         unsuccessful: the number of unsuccessful cases of classes that count, whatever their severity.
         ratio: the largest error / budget of the cases that passed; None if none measured it.
         ratio_case: the case with this ratio.
@@ -99,6 +114,9 @@ class CauseEntry:
     """A cause of failures in a run; the fields are columns of the table `causes`.
 
     Attributes:
+        cause: the ID of the cause.
+        severity: the worst severity of its cases; empty if it is not known.
+        sentence: what its cases have in common.
         cases, functions: the number of failed cases without a waiver, and of their functions.
         waived: the number of waived cases.
     """
@@ -197,7 +215,7 @@ def _function_entry(name: str, cases: Sequence[CaseRecord], report: Report) -> F
 
 
 def cause_entries(report: Report) -> Sequence[CauseEntry]:
-    """Return the entries of the causes of a run, including causes of which every case is waived."""
+    """Return the entries of the causes of a run, including the causes whose cases are all waived."""
     waived: dict[str, list[CaseRecord]] = defaultdict(list)
     for case in report.cases:
         if case.verdict is Verdict.waived and case.cause:
@@ -216,8 +234,17 @@ def cause_entries(report: Report) -> Sequence[CauseEntry]:
     return [*failing, *_waived_cause_entries(report, waived)]
 
 
+def cause_functions(report: Report) -> Mapping[str, frozenset[str]]:
+    """Return the functions with failed or waived cases of each cause of a run, by the ID of the cause."""
+    functions: dict[str, set[str]] = defaultdict(set)
+    for case in report.cases:
+        if case.cause and (case.verdict in UNSUCCESSFUL or case.verdict is Verdict.waived):
+            functions[case.cause].add(case.function)
+    return {cause: frozenset(names) for cause, names in functions.items()}
+
+
 def _waived_cause_entries(report: Report, waived: Mapping[str, Sequence[CaseRecord]]) -> Iterator[CauseEntry]:
-    """Yield the entries of causes of which every case is waived.
+    """Yield the entries of the causes whose cases are all waived.
 
     Args:
         report: The report of the run. It doesn't describe these causes.

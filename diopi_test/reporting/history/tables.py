@@ -5,7 +5,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x44694F50
 """The application ID in the header of the file, which marks it as a history: "DiOP" in ASCII."""
 
-VERSION = 3
+VERSION = 4
 """The version of the tables, in `user_version` of the file. It increases with every change of the tables."""
 
 TABLES = """
@@ -75,5 +75,11 @@ CREATE TABLE causes (
     functions INTEGER NOT NULL,
     waived INTEGER NOT NULL,
     PRIMARY KEY (run, cause)
+);
+CREATE TABLE cause_functions (
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    cause TEXT NOT NULL,
+    function TEXT NOT NULL,
+    PRIMARY KEY (run, cause, function)
 );
 """

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import final
+from typing import TypeVar, final
 
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.reporting.comparison import FACTOR, LEAST_RATIO, LEAST_TIMED
 from diopi_test.reporting.history.database import History
 from diopi_test.reporting.history.entry import CauseEntry, FunctionEntry, RunEntry
+
+T = TypeVar("T")
+"""An element of a sequence."""
 
 
 @final
@@ -24,6 +27,7 @@ class RunData:
         entry: the row of the run.
         functions: the results of its functions by name.
         causes: the causes of its failures by ID.
+        cause_functions: the functions with failed or waived cases of each of these causes.
         verdicts: the number of its cases by verdict.
         flaky: the IDs of its flaky cases.
         timings: the duration of each timed call in seconds, by the ID of the case.
@@ -33,6 +37,7 @@ class RunData:
     entry: RunEntry
     functions: Mapping[str, FunctionEntry]
     causes: Mapping[str, CauseEntry]
+    cause_functions: Mapping[str, frozenset[str]]
     verdicts: Mapping[Verdict, int]
     flaky: frozenset[str]
     timings: Mapping[str, float]
@@ -47,11 +52,23 @@ class RunData:
         """Return the number of causes with cases that are not waived."""
         return sum(cause.cases > 0 for cause in self.causes.values())
 
+    def has_tested(self, functions: Collection[str]) -> bool:
+        """Return whether a case of one of the functions passed or failed."""
+        entries = (self.functions[name] for name in functions if name in self.functions)
+        return any(entry.passed or entry.unsuccessful for entry in entries)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The runs of one vendor at one level with one declared arithmetic, oldest first."""
+    """The runs of one vendor at one level with one declared arithmetic.
+
+    Attributes:
+        vendor: the name of the vendor.
+        level: the name of the level.
+        numerics: the declared arithmetic, as `RunEntry.numerics` states it.
+        runs: the runs, oldest first; at least one.
+    """
 
     vendor: str
     level: str
@@ -73,34 +90,84 @@ class CauseTrend:
         cause: the entry of the latest run that has the cause.
         cases: the number of failed cases without a waiver in each run.
         waived: the number of waived cases in each run.
+        is_tested: whether each run tested a function that has the cause in any run.
+        devices: the name of the device of each run.
     """
 
     cause: CauseEntry
     cases: Sequence[int]
     waived: Sequence[int]
+    is_tested: Sequence[bool]
+    devices: Sequence[str]
+
+    @property
+    def tested_cases(self) -> Sequence[int | None]:
+        """Return the number of failed cases without a waiver in each run; None if the run did not test the cause."""
+        pairs = zip(self.cases, self.is_tested, strict=True)
+        return [cases if is_tested else None for cases, is_tested in pairs]
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """Return the state on each device: one of `STATES`, from the latest run and the tested run before it."""
+        runs: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
+        for device, cases, waived, is_tested in zip(self.devices, self.cases, self.waived, self.is_tested, strict=True):
+            runs[device].append((cases, waived, is_tested))
+        return {device: _state(of_device) for device, of_device in runs.items()}
 
     @property
     def state(self) -> str:
-        """Return `new`, `present`, `waived` or `gone`, from the last two runs."""
-        if self.cases[-1]:
-            is_new = len(self.cases) > 1 and not self.cases[-2] and not self.waived[-2]
-            return "new" if is_new else "present"
-        return "waived" if self.waived[-1] else "gone"
+        """Return the first of `STATES` that the cause has on a device."""
+        return min(self.states.values(), key=STATES.index)
+
+    @property
+    def latest(self) -> tuple[int, int] | None:
+        """Return the numbers of failed and of waived cases in the latest runs on all devices; None if not tested.
+
+        These are the numbers of the device with the most cases.
+        """
+        runs = zip(self.devices, self.cases, self.waived, self.is_tested, strict=True)
+        latest = {device: (cases, waived, is_tested) for device, cases, waived, is_tested in runs}
+        return max(((cases, waived) for cases, waived, is_tested in latest.values() if is_tested), default=None)
+
+
+STATES = ("present", "new", "waived", "gone", "not_run")
+"""The states of a cause on a device. If the state differs between devices, the first one of them counts.
+
+- `present`: the latest run has failed cases of the cause without a waiver.
+- `new`: the same, but the tested run before it had neither failed nor waived cases of the cause.
+- `waived`: the latest run has only waived cases of the cause.
+- `gone`: the latest run tested the functions of the cause, and no case has it.
+- `not_run`: the latest run did not test these functions.
+"""
+
+
+def _state(runs: Sequence[tuple[int, int, bool]]) -> str:
+    """Return the state of a cause from the failed and waived cases of runs, and whether they tested the cause."""
+    cases, waived, is_tested = runs[-1]
+    if not is_tested:
+        return "not_run"
+    if cases:
+        earlier = [bool(failed or allowed) for failed, allowed, was_tested in runs[:-1] if was_tested]
+        return "new" if earlier and not earlier[-1] else "present"
+    return "waived" if waived else "gone"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class AccuracyDrift:
-    """A function whose largest error / budget grew.
+    """A function whose largest error / budget grew on one device.
 
     Attributes:
-        ratios: the ratio in each run; None where the function was not measured with the latest baseline.
-        before: the median of the ratios before the latest run.
-        after: the ratio of the latest run.
-        case: the case with the largest ratio in the latest run.
+        function: the name of the function.
+        place: the device of the latest run that measured the function, with its driver and host.
+        ratios: the ratio in each run on the device; None where the function was not measured.
+        before: the median of the ratios in the older half of the earlier runs.
+        after: the ratio of this latest run.
+        case: the case with the largest ratio in this run.
     """
 
     function: str
+    place: str
     ratios: Sequence[float | None]
     before: float
     after: float
@@ -113,6 +180,7 @@ class FlakyCase:
     """A flaky case.
 
     Attributes:
+        case: the ID of the case.
         flaky: the number of runs in which it was flaky.
         runs: the number of runs with cases of its function.
         last: the time of the last run in which it was flaky.
@@ -129,9 +197,12 @@ class FlakyCase:
 class PlaceDifference:
     """A function whose results differ between devices, drivers or hosts.
 
+    A place is a device with its driver and host. The order of the places is that of `latest_by_place`.
+
     Attributes:
-        ratios: the largest error / budget on each place; None where it was not measured.
-        unsuccessful: the number of unsuccessful cases on each place; None where the function was not tested.
+        function: the name of the function.
+        ratios: the largest error / budget at each place; None where it was not measured.
+        unsuccessful: the number of unsuccessful cases at each place; None where the function was not tested.
     """
 
     function: str
@@ -142,7 +213,13 @@ class PlaceDifference:
 @final
 @dataclass(frozen=True, kw_only=True)
 class SpeedChange:
-    """A function whose timed calls take longer than in the previous timed run on the same device; in seconds."""
+    """A function whose timed calls take longer than in earlier runs on the same device.
+
+    Attributes:
+        function: the name of the function.
+        place: the device with its driver and host.
+        before, after: the sums of the durations, in seconds, of the cases that an earlier and the latest run timed.
+    """
 
     function: str
     place: str
@@ -177,6 +254,7 @@ def _run_data(history: History, number: int, entry: RunEntry) -> RunData:
         entry=entry,
         functions=history.functions(number),
         causes=history.causes(number),
+        cause_functions=history.cause_functions(number),
         verdicts=history.verdicts(number),
         flaky=history.flaky(number),
         timings=history.timings(number),
@@ -184,47 +262,82 @@ def _run_data(history: History, number: int, entry: RunEntry) -> RunData:
 
 
 def cause_trends(series: Series) -> Sequence[CauseTrend]:
-    """Return the causes of all runs: those with most cases in the latest run first, then those with most waived cases.
+    """Return the trends of the causes of all runs, sorted by failed, then by waived cases in the latest runs.
 
     Args:
         series: The runs.
     """
     latest: dict[str, CauseEntry] = {}
+    functions: dict[str, set[str]] = defaultdict(set)
     for run in series.runs:
         latest.update(run.causes)
+        for cause, names in run.cause_functions.items():
+            functions[cause].update(names)
     trends = [
         CauseTrend(
             cause=cause,
             cases=[entry.cases if entry else 0 for entry in entries],
             waived=[entry.waived if entry else 0 for entry in entries],
+            is_tested=[name in run.causes or run.has_tested(functions[name]) for run in series.runs],
+            devices=[run.entry.device_name for run in series.runs],
         )
         for name, cause in latest.items()
         for entries in [[run.causes.get(name) for run in series.runs]]
     ]
-    return sorted(trends, key=lambda trend: (-trend.cases[-1], -trend.waived[-1], -max(trend.cases), trend.cause.cause))
+    return sorted(trends, key=_rank)
+
+
+def _rank(trend: CauseTrend) -> tuple[int, int, int, str]:
+    """Return a sort key that is smaller for causes with more cases."""
+    failed, waived = trend.latest or (0, 0)
+    return -failed, -waived, -max(trend.cases), trend.cause.cause
+
+
+def _with_latest_baseline(series: Series) -> Sequence[RunData]:
+    """Return the runs with the baseline of the latest run, oldest first."""
+    return [run for run in series.runs if run.entry.baseline == series.latest.entry.baseline]
+
+
+def _group_by(runs: Sequence[RunData], name: Callable[[RunEntry], str]) -> Mapping[str, Sequence[RunData]]:
+    """Return the runs grouped by `name(entry)`, the oldest run of each group first."""
+    groups: dict[str, list[RunData]] = defaultdict(list)
+    for run in runs:
+        groups[name(run.entry)].append(run)
+    return groups
+
+
+def _older_half(values: Sequence[T]) -> Sequence[T]:
+    """Return the first half of a sequence, with the element in the middle.
+
+    Recent values change together with a slow drift. The latest value is therefore compared with the older half.
+    """
+    return values[: (len(values) + 1) // 2]
 
 
 def accuracy_drifts(series: Series) -> Sequence[AccuracyDrift]:
-    """Return the functions whose error / budget in the latest run is much larger than before, by factor.
+    """Return the functions whose error / budget is much larger than before on the same device, by factor.
 
     Only runs with the baseline of the latest run are compared. The function must use at least a tenth of its budget,
-    and more than twice the median of the earlier runs.
+    and more than twice the median of the older half of the earlier runs.
     """
-    return sorted(_drifts(series), key=lambda drift: (drift.before / drift.after, drift.function))
+    by_device = _group_by(_with_latest_baseline(series), lambda entry: entry.device_name)
+    drifts = (drift for runs in by_device.values() for drift in _drifts(runs))
+    return sorted(drifts, key=lambda drift: (drift.before / drift.after, drift.function, drift.place))
 
 
-def _drifts(series: Series) -> Iterator[AccuracyDrift]:
-    """Yield functions whose error ratio in the latest run exceeds the median of earlier runs by `FACTOR`."""
-    latest = series.latest
-    for name, function in latest.functions.items():
-        ratios = [_ratio(run, name) if run.entry.baseline == latest.entry.baseline else None for run in series.runs]
-        earlier = [ratio for ratio in ratios[:-1] if ratio is not None]
-        if function.ratio is None or not earlier or function.ratio < LEAST_RATIO:
+def _drifts(runs: Sequence[RunData]) -> Iterator[AccuracyDrift]:
+    """Yield functions whose latest error ratio on a device is more than `FACTOR` times the median of older runs."""
+    for name in sorted({name for run in runs for name in run.functions}):
+        ratios = [_ratio(run, name) for run in runs]
+        measured = [(ratio, run) for ratio, run in zip(ratios, runs, strict=True) if ratio is not None]
+        if len(measured) < 2 or measured[-1][0] < LEAST_RATIO:
             continue
-        if function.ratio > FACTOR * (before := median(earlier)):
-            yield AccuracyDrift(
-                function=name, ratios=ratios, before=before, after=function.ratio, case=function.ratio_case
-            )
+        after, latest = measured[-1]
+        before = median(ratio for ratio, _ in _older_half(measured[:-1]))
+        if after > FACTOR * before:
+            case = latest.functions[name].ratio_case
+            place = latest.entry.place
+            yield AccuracyDrift(function=name, place=place, ratios=ratios, before=before, after=after, case=case)
 
 
 def _ratio(run: RunData, function: str) -> float | None:
@@ -233,7 +346,7 @@ def _ratio(run: RunData, function: str) -> float | None:
 
 
 def rank_flaky_cases(series: Series) -> Sequence[FlakyCase]:
-    """Return the flaky cases: those that were flaky in the largest share of the runs first."""
+    """Return the flaky cases, sorted by the share of runs in which they were flaky, the largest share first."""
     counts = Counter(case for run in series.runs for case in run.flaky)
     found = [
         FlakyCase(
@@ -247,23 +360,26 @@ def rank_flaky_cases(series: Series) -> Sequence[FlakyCase]:
     return sorted(found, key=lambda entry: (-entry.flaky / entry.runs, -entry.flaky, entry.case))
 
 
-def latest_by_place(series: Series) -> Mapping[str, RunData]:
-    """Return the latest run with the latest baseline on each device, driver and host."""
-    baseline = series.latest.entry.baseline
-    return {run.entry.place: run for run in series.runs if run.entry.baseline == baseline}
+def latest_by_place(series: Series) -> Mapping[str, Mapping[str, FunctionEntry]]:
+    """Return the latest results of each function with the latest baseline, by device, driver and host."""
+    return {
+        place: {name: function for run in runs for name, function in run.functions.items()}
+        for place, runs in _group_by(_with_latest_baseline(series), lambda entry: entry.place).items()
+    }
 
 
 def place_differences(series: Series) -> Sequence[PlaceDifference]:
     """Return the functions whose latest results differ between places, in the order of `latest_by_place`."""
-    runs = list(latest_by_place(series).values())
-    names = sorted({name for run in runs for name in run.functions})
+    results = list(latest_by_place(series).values())
+    names = sorted({name for functions in results for name in functions})
     rows = (
         PlaceDifference(
             function=name,
-            ratios=[_ratio(run, name) for run in runs],
-            unsuccessful=[run.functions[name].unsuccessful if name in run.functions else None for run in runs],
+            ratios=[entry and entry.ratio for entry in entries],
+            unsuccessful=[entry and entry.unsuccessful for entry in entries],
         )
         for name in names
+        for entries in [[functions.get(name) for functions in results]]
     )
     return [row for row in rows if _differs(row)]
 
@@ -277,24 +393,36 @@ def _differs(row: PlaceDifference) -> bool:
 
 
 def speed_changes(series: Series) -> Sequence[SpeedChange]:
-    """Return the functions whose calls take more than twice as long as in the previous timed run, by factor."""
-    by_place: dict[str, list[RunData]] = defaultdict(list)
-    for run in series.runs:
-        if run.timings:
-            by_place[run.entry.place].append(run)
-    changes = (
-        change for place, runs in by_place.items() if len(runs) > 1 for change in _slower(place, runs[-2], runs[-1])
-    )
-    return sorted(changes, key=lambda change: (change.before / change.after, change.function))
+    """Return the functions whose calls take more than twice as long as in earlier timed runs, by factor."""
+    by_device = _group_by([run for run in series.runs if run.timings], lambda entry: entry.device_name)
+    changes = (change for runs in by_device.values() for change in _slower(runs))
+    return sorted(changes, key=lambda change: (change.before / change.after, change.function, change.place))
 
 
-def _slower(place: str, before: RunData, after: RunData) -> Iterator[SpeedChange]:
-    """Yield functions whose timed calls took longer than before by `FACTOR`."""
-    totals: dict[str, tuple[float, float]] = {}
-    for case in before.timings.keys() & after.timings.keys():
-        function = case.partition("[")[0]
-        was, now = totals.get(function, (0.0, 0.0))
-        totals[function] = was + before.timings[case], now + after.timings[case]
-    for function, (was, now) in totals.items():
+def _slower(runs: Sequence[RunData]) -> Iterator[SpeedChange]:
+    """Yield functions whose latest timed calls on a device took longer than in older runs by `FACTOR`.
+
+    The older half of the earlier runs is compared with the latest one, each by the cases that both timed. The median of
+    these comparisons counts.
+    """
+    timings: dict[str, list[dict[str, float]]] = defaultdict(list)
+    places: dict[str, str] = {}
+    for run in runs:
+        by_function: dict[str, dict[str, float]] = defaultdict(dict)
+        for case, seconds in run.timings.items():
+            by_function[case.partition("[")[0]][case] = seconds
+        for function, cases in by_function.items():
+            timings[function].append(cases)
+            places[function] = run.entry.place
+    for function, (*earlier, latest) in timings.items():
+        times = [
+            (sum(before[case] for case in common), sum(latest[case] for case in common))
+            for before in earlier
+            if (common := [case for case in before if before[case] and case in latest])
+        ]
+        if not times:
+            continue
+        older = sorted(_older_half(times), key=lambda pair: pair[1] / pair[0])
+        was, now = older[(len(older) - 1) // 2]
         if now > FACTOR * was and now - was >= LEAST_TIMED:
-            yield SpeedChange(function=function, place=place, before=was, after=now)
+            yield SpeedChange(function=function, place=places[function], before=was, after=now)

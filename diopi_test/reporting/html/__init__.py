@@ -1,8 +1,8 @@
 """HTML pages of a report or a comparison, each in one file that needs no network and no other file.
 
-A page contains its data as JSON (`columns`). The scripts in this folder display the data in English or Chinese
-(`texts.json`). They create elements and texts, and never interpret data as markup. The content security policy of the
-page forbids other scripts and any loading.
+A page contains its data as JSON (module `columns`). The scripts in this folder display the data in English or Chinese,
+with the texts in `texts.json`. They create elements and texts, and never interpret data as markup. The content security
+policy of the page forbids other scripts, and loading anything.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ function casePage(row) {
   const [waived] = DATA.waived[row] ?? [];
   const timing = timingOf(row);
   return [
-    h("p", { class: "line" }, badge(verdictOf(row)), " ", functionLink(functionOf(row)), " ", neighbours(row)),
+    h("p", { class: "line" }, badge(verdictOf(row)), " ", functionLink(functionOf(row)), " ", neighbors(row)),
     messageOf(row) && h("p", { class: "message" }, message(details?.message ?? messageOf(row))),
     details?.stack && section(t("stack"), h("pre", { lang: "en", tabindex: "0" }, details.stack.join("\n"))),
     facts([
@@ -170,13 +170,13 @@ function causeLink(cause) {
 }
 
 /** Links to the cases before and after it that ended alike. */
-function neighbours(row) {
+function neighbors(row) {
   const alike = ALL.filter((other) => verdictOf(other) === verdictOf(row));
   const place = alike.indexOf(row);
   const values = { verdict: verdictName(verdictOf(row)) };
   return h(
     "span",
-    { class: "neighbours" },
+    { class: "neighbors" },
     place > 0 && link(t("previous", values), "case", { id: idOf(alike[place - 1]) }),
     " ",
     place < alike.length - 1 && link(t("next", values), "case", { id: idOf(alike[place + 1]) }),

@@ -9,7 +9,7 @@ from functools import cache
 
 from diopi_test.reporting.html.page import asset
 from diopi_test.results.causes.cause import Cause
-from diopi_test.results.causes.diagnosis import catalogue
+from diopi_test.results.causes.diagnosis import catalog
 from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS
 from diopi_test.results.causes.text import sentence_of
 from diopi_test.results.causes.traits import TRAITS
@@ -37,7 +37,16 @@ def translate_sentence(cause: Cause, language: str) -> str:
     Returns:
         The sentence; in English if it contains a phrase without a translation.
     """
-    sentence = sentence_of(cause)
+    return translate_text(sentence_of(cause), language)
+
+
+def translate_text(sentence: str, language: str) -> str:
+    """Return the sentence of a cause in a language; in English if it contains a phrase without a translation.
+
+    Args:
+        sentence: the English sentence, as reports and the database of the history contain it.
+        language: `en` or `zh`.
+    """
     return sentence if language == "en" else _translate(sentence) or sentence
 
 
@@ -54,14 +63,17 @@ def translate_diagnosis(cause: Cause, language: str) -> tuple[str, str] | None:
     texts = (cause.likely, cause.look_at)
     if language == "en":
         return texts if cause.diagnosis else None
-    known = next((entry for entry in catalogue() if entry.id == cause.diagnosis), None)
+    known = next((entry for entry in catalog() if entry.id == cause.diagnosis), None)
     if known is None or texts != (known.likely, known.look_at):
         return None
     return _translated_diagnoses().get(cause.diagnosis)
 
 
 def _translate(sentence: str) -> str:
-    """Return a sentence in Chinese: condition, function, what is observed, where, when, factor; empty if unknown."""
+    """Return a sentence in Chinese; an empty text if a phrase of the sentence has no translation.
+
+    The parts of the Chinese sentence are the condition, the function, what is observed, where and when, and the factor.
+    """
     text, factor = _split(_FACTOR, sentence, "factor")
     text, trait = _split_phrase(text, TRAITS.values(), " if ")
     text, scope = _split(_SCOPE, text, "scope")
@@ -90,7 +102,7 @@ def _observations() -> Iterable[str]:
 
 
 def _split(pattern: re.Pattern[str], text: str, group: str) -> tuple[str, str]:
-    """Return the text before the end that a pattern matches, and a group of the end."""
+    """Return the group `text` of a pattern and the named group; the unchanged text and "" if it does not match."""
     found = pattern.fullmatch(text)
     return (found["text"], found[group]) if found else (text, "")
 
@@ -103,7 +115,7 @@ def _split_phrase(text: str, phrases: Iterable[str], separator: str) -> tuple[st
 
 @cache
 def _translations() -> Mapping[str, str]:
-    """Return the Chinese translations of the sentences."""
+    """Return the Chinese translations of the phrases that sentences consist of, by English phrase."""
     translations: Mapping[str, str] = json.loads(asset(FILE))
     return translations
 

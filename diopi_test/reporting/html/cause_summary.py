@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from diopi_test.execution.verdict import UNSUCCESSFUL
 from diopi_test.reporting.html.cause_sentences import translate_diagnosis, translate_sentence
-from diopi_test.reporting.html.markup import Content, Markup, name_list, tag
+from diopi_test.reporting.html.markup import Content, Markup, name_list, tag, words
 from diopi_test.reporting.html.texts import Texts
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.records import Report
@@ -87,14 +87,14 @@ def _render_cause(number: int, cause: Cause, cases: Mapping[str, Sequence[str]],
         " ",
         tag("span", translate_sentence(cause, texts.language)),
         " ",
-        tag("small", size, mark),
+        tag("small", size, mark, " ", tag("code", cause.id)),
     ]
     return tag(
         "details",
         tag("summary", title),
         _render_diagnosis(cause, texts, docs),
         tag("p", name_list(f"{name} ({count:,})" for name, count in cause.functions.items())),
-        tag("p", tag("code", cause.command), class_="command"),
+        tag("p", tag("code", words(cause.command)), class_="command"),
         _render_case_ids(cases[cause.id], texts),
         class_="cause",
         id=f"cause-{cause.id}",

@@ -24,7 +24,7 @@ COLORS = 6
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line of a chart: a name, and a value per point, None where there is none."""
+    """A line of a chart: its name, and the value of each point; None if a point has no value."""
 
     name: str
     values: Sequence[float | None]

@@ -27,7 +27,7 @@ from diopi_test.results.stacks import split_stack
 DETAILS = 5 * 2**20
 """The approximate maximum number of characters of the details of all failures.
 
-If it does not suffice, the functions with the most failures have details for only some of them.
+If it does not suffice, the functions with the most failures have details of only some of their failures.
 """
 
 SHORT = 160
@@ -77,8 +77,15 @@ def build_columns(report: Report) -> Mapping[str, Any]:
         "causes": [_cause(cause) for cause in report.causes],
         "cases": listed,
         "tables": tables.content,
-        "messages": _by_number(cases, lambda case: _cut(split_stack(case.message)[0], SHORT)),
         "functions": describe_functions(case.function for case in cases if case.verdict in UNSUCCESSFUL),
+        **_optional_columns(cases),
+    }
+
+
+def _optional_columns(cases: Sequence[CaseRecord]) -> Mapping[str, Any]:
+    """Return the properties that only some cases have, each by the number of the case."""
+    return {
+        "messages": _by_number(cases, lambda case: _cut(split_stack(case.message)[0], SHORT)),
         "bases": _by_number(cases, lambda case: case.base),
         "waived": _by_number(cases, lambda case: [case.waived_verdict] if case.waived_verdict else None),
         "timings": _by_number(cases, _timing),
@@ -162,7 +169,11 @@ def _by_number(cases: Sequence[CaseRecord], value: Any) -> Mapping[int, Any]:
 
 
 def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
-    """Return the failed checks of as many cases as there is room for, one case per function at a time."""
+    """Return the details of failed and waived cases, by the position of the case among all cases.
+
+    The details are the message, the failed checks and the stack. When they reach `DETAILS` characters, the remaining
+    cases are omitted. The first case of each function comes first, then the second case of each function, and so on.
+    """
     chosen: dict[int, Any] = {}
     left = DETAILS
     for number in _order_by_turns(cases):
@@ -201,5 +212,5 @@ def _frame(report: Report) -> Mapping[str, Any]:
 
 
 def _cut(text: str, length: int) -> str:
-    """Truncate a text to `length` characters."""
+    """Return the first `length` characters of a text, followed by an ellipsis if the text is longer."""
     return text if len(text) <= length else f"{text[:length]} …"

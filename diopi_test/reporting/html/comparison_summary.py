@@ -11,7 +11,7 @@ MAX_CASES = 200
 
 
 def render_comparison_summary(comparison: ReportComparison) -> Markup:
-    """Return the summary of a comparison: warnings, counts, and the first changed cases, broken ones first."""
+    """Return the summary of a comparison: warnings, counts, and some changed cases, beginning with broken cases."""
     texts = Texts("texts.json", "en")
     counts = [tag("li", f"{number:,} {texts(f'change-{name}')}") for name, number in comparison.counts.items()]
     order = list(OutcomeChange)

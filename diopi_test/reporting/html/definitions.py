@@ -26,10 +26,15 @@ def describe_functions(names: Iterable[str]) -> Mapping[str, Any]:
             "declaration": _declaration(prototype),
             "text": prototype.doc,
             "facts": list(_facts(prototype)),
-            "page": f"api/{prototype.family}.html#{name.lower()}",
+            "page": definition_page(prototype),
         }
         for name, prototype in found
     }
+
+
+def definition_page(prototype: Prototype) -> str:
+    """Return the path of the documentation page of a function, with the anchor of the function."""
+    return f"api/{prototype.family}.html#{prototype.name.lower()}"
 
 
 def _declaration(prototype: Prototype) -> str:

@@ -8,6 +8,7 @@ from string import Template
 
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.history.trends import (
+    CauseTrend,
     Series,
     accuracy_drifts,
     cause_trends,
@@ -16,6 +17,7 @@ from diopi_test.reporting.history.trends import (
     rank_flaky_cases,
     speed_changes,
 )
+from diopi_test.reporting.html.cause_sentences import translate_text
 from diopi_test.reporting.html.chart import Line, format_number, line_chart, sparkline
 from diopi_test.reporting.html.markup import Content, Markup, join, static_table, tag
 from diopi_test.reporting.html.page import asset, policy_digest
@@ -88,12 +90,11 @@ def _causes(series: Series, texts: Texts) -> Content:
     columns = [texts(key) for key in ("cause", "severity", "state", "latest", "waived", "trend")]
     rows = [
         (
-            _data(f"{trend.cause.cause}: {trend.cause.sentence}"),
-            _data(trend.cause.severity),
-            tag("span", texts(f"state-{trend.state}")),
-            str(trend.cases[-1]),
-            str(trend.waived[-1]),
-            sparkline(trend.cases, trend.cause.cause),
+            tag("span", f"{trend.cause.cause}: {translate_text(trend.cause.sentence, texts.language)}"),
+            tag("span", texts(f"severity-{trend.cause.severity}")),
+            _state(trend, texts),
+            *("–" if trend.latest is None else str(number) for number in trend.latest or (0, 0)),
+            sparkline(trend.tested_cases, trend.cause.cause),
         )
         for trend in trends[:MAX_ROWS]
     ]
@@ -101,15 +102,24 @@ def _causes(series: Series, texts: Texts) -> Content:
     return [line_chart(texts("causes"), _labels(series), [line]), table]
 
 
+def _state(trend: CauseTrend, texts: Texts) -> Markup:
+    """Render the state of a cause, with the number of devices on which it has this state if they differ."""
+    state, states = texts(f"state-{trend.state}"), list(trend.states.values())
+    if len({*states}) == 1:
+        return tag("span", state)
+    return tag("span", texts("state-on", state=state, count=states.count(trend.state), number=len(states)))
+
+
 def _accuracy(series: Series, texts: Texts) -> Content:
     """Render the functions whose accuracy became worse."""
     drifts = accuracy_drifts(series)
     if not drifts:
         return tag("p", texts("no-drifts"))
-    columns = [texts(key) for key in ("function", "before", "after", "trend", "case")]
+    columns = [texts(key) for key in ("function", "device", "before", "after", "trend", "case")]
     rows = [
         (
             _data(drift.function),
+            _data(drift.place),
             format_number(drift.before),
             format_number(drift.after),
             sparkline(drift.ratios, drift.function),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import final
@@ -9,7 +10,7 @@ from typing import final
 
 @final
 class Markup(str):
-    """Text that is markup already, and is not escaped again."""
+    """Text that is HTML markup and must not be escaped."""
 
     __slots__ = ()
 
@@ -39,7 +40,7 @@ def tag(name: str, *content: Content, **attributes: str | float | None) -> Marku
 
 
 def join(content: Content) -> Markup:
-    """Return content as markup."""
+    """Return content as markup: escape text, keep markup, and concatenate several contents."""
     if content is None:
         return Markup("")
     if isinstance(content, Markup):
@@ -55,7 +56,8 @@ def static_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[C
     Args:
         caption: The caption.
         columns: The titles of the columns.
-        rows: The cells. Text is a number, which is aligned to the right; other content is markup.
+        rows: The cells. A plain string is considered a number and aligned to the right, except in the first column.
+            Pass other text as markup.
 
     Returns:
         The table, in a region that scrolls if the table is too wide.
@@ -92,18 +94,25 @@ def unbroken(name: str) -> Markup:
     return tag("span", breakable(name), class_="unbroken")
 
 
+def words(text: str) -> Markup:
+    """Return a text in which a line breaks only between its words, except in words that are longer than the line."""
+    first, *following = text.split(" ")
+    return tag("span", unbroken(first), [[" ", unbroken(word)] for word in following])
+
+
 def breakable(text: str) -> Sequence[Content]:
-    """Return a name with places at which a browser may break it: between its words, and after punctuation."""
+    """Return a name with places at which a browser may break it: between its words and after punctuation."""
     return list(_parts(text))
 
 
 def _parts(text: str) -> Iterator[Content]:
-    """Split a name where a line may break: before capitals and after punctuation."""
-    start = 0
-    for end in range(1, len(text)):
-        before, after = text[end - 1], text[end]
-        if (after.isupper() and before.islower()) or before in "[-_./,":
-            yield text[start:end]
-            yield Markup("<wbr>")
-            start = end
-    yield text[start:]
+    """Split a name where a line may break: before capitals, and after punctuation except in numbers."""
+    first, *following = BREAKS.split(text)
+    yield first
+    for part in following:
+        yield Markup("<wbr>")
+        yield part
+
+
+BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[\[_/])|(?<=\w-)(?!\d)|(?<=[.,])(?!\d)")
+"""Matches where a line may break in a name; page.js has the same expression."""

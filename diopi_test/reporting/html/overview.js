@@ -25,7 +25,7 @@ function runFacts() {
     h(
       "dl",
       { class: "run-facts" },
-      short.map(([name, value]) => h("div", {}, h("dt", {}, t(`fact-${name}`)), h("dd", {}, said(value)))),
+      short.map(([name, value]) => h("div", {}, h("dt", {}, t(`fact-${name}`)), h("dd", { lang: "en" }, unbroken(value)))),
     ),
     run && command(run[1]),
   ];
@@ -196,7 +196,7 @@ function warnings() {
         {},
         t("incomplete", { number: number(not_run) }),
         " ",
-        said(reason),
+        message(reason),
         first_not_run.length > 0 && h("p", {}, t("not-run"), " ", said(first_not_run.join(", "))),
       ),
     );

@@ -62,10 +62,10 @@ function said(text, tag = "span") {
   return h(tag, { lang: "en", class: "said" }, breakable(text));
 }
 
-/** A text with the places at which it may be broken: between the words of names, and after punctuation. */
+/** A text with the places at which it may be broken: between the words of names, and after punctuation except in numbers. */
 function breakable(text) {
   if (typeof text !== "string") return text;
-  return text.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[[\-_./,])/).map((part, place) => [place > 0 && h("wbr"), part]);
+  return text.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[\[_/])|(?<=\w-)(?!\d)|(?<=[.,])(?!\d)/).map((part, place) => [place > 0 && h("wbr"), part]);
 }
 
 /** A text in which a line breaks inside a word, such as a name, only if the word is longer than the line. */
@@ -170,7 +170,7 @@ function command(text) {
     },
     t("copy"),
   );
-  const code = h("code", { lang: "en" }, text);
+  const code = h("code", { lang: "en" }, unbroken(text));
   return h("div", { class: "command" }, code, done);
 }
 
@@ -179,7 +179,7 @@ function announce(text) {
   document.querySelector(".status").textContent = text;
 }
 
-/** A labelled field of a form: an input, or a choice if there are options, which are [value, text]. */
+/** A labeled field of a form: an input, or a choice if there are options, which are [value, text]. */
 function field(name, label, value, changed, options) {
   const id = `field-${name}`;
   const control = options

@@ -19,8 +19,8 @@ def page(title: str, data: Mapping[str, Any], scripts: Sequence[str], summary: M
 
     Args:
         title: The title.
-        data: What the scripts show.
-        scripts: The names of the scripts.
+        data: The data that the scripts display, which JSON can represent.
+        scripts: The names of the script files, in the order in which they run.
         summary: The content of the page until the scripts replace it.
         language: The language of the summary.
 

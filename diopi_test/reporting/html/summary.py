@@ -6,10 +6,22 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from diopi_proto.interface import lookup, prototypes
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.html.cause_summary import render_causes
-from diopi_test.reporting.html.markup import Content, Markup, breakable, join, name_list, static_table, tag, unbroken
+from diopi_test.reporting.html.definitions import definition_page
+from diopi_test.reporting.html.markup import (
+    Content,
+    Markup,
+    breakable,
+    join,
+    name_list,
+    static_table,
+    tag,
+    unbroken,
+    words,
+)
 from diopi_test.reporting.html.messages import translate_message
 from diopi_test.reporting.html.texts import Texts
 from diopi_test.results.operators import list_operators, summarize_overrides
@@ -47,7 +59,7 @@ def render_summary(report: Report, language: str, docs: str = "") -> Markup:
             _families(report, texts),
             render_causes(report, texts, docs),
             _classes(report, texts),
-            _failures(failed, texts),
+            _failures(failed, texts, docs),
             _models(report.models, texts),
             _operators(report, texts),
         ]
@@ -58,7 +70,11 @@ def _facts(report: Report, texts: Texts) -> Markup:
     """Render what was run, when and where."""
     pairs = [(name, text) for name, text in describe_run(report) if text]
     rows = [
-        tag("div", tag("dt", texts(f"fact-{name}")), tag("dd", tag("code" if name == "command" else "span", text)))
+        tag(
+            "div",
+            tag("dt", texts(f"fact-{name}")),
+            tag("dd", tag("code" if name == "command" else "span", words(text))),
+        )
         for name, text in pairs
     ]
     return tag("dl", rows)
@@ -76,7 +92,8 @@ def _warnings(report: Report, texts: Texts) -> Content:
     """Render the errors of the run, whether it is incomplete, and contradictions of the declared arithmetic."""
     lines = list(report.errors)
     if report.summary.incomplete:
-        lines.insert(0, f"{texts('incomplete', number=report.summary.not_run)} {report.summary.reason}")
+        reason = translate_message(report.summary.reason, texts.language)
+        lines.insert(0, f"{texts('incomplete', number=report.summary.not_run)} {reason}")
     if check := report.declaration_check:
         lines += [f"{texts(f'declaration-{key}')} {text}" for key, text in check.findings]
     return tag("ul", [tag("li", line) for line in lines], class_="warnings") if lines else None
@@ -124,8 +141,8 @@ def _classes(report: Report, texts: Texts) -> Content:
     return [tag("h2", texts("classes")), static_table(texts("classes-caption"), columns, rows)]
 
 
-def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
-    """Render a table of the functions with the most failures, each with its first failed case."""
+def _failures(failed: Sequence[CaseRecord], texts: Texts, docs: str) -> Content:
+    """Render a table of the functions with the most failures, each with its first failed case and its definition."""
     by_function: dict[str, list[CaseRecord]] = defaultdict(list)
     for case in failed:
         by_function[case.function].append(case)
@@ -134,7 +151,7 @@ def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
     first = sorted(by_function.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:MAX_FUNCTIONS]
     rows = [
         (
-            unbroken(name),
+            _function_name(name, docs),
             f"{len(cases):,}",
             tag("span", breakable(cases[0].label)),
             _message(cases[0], texts),
@@ -143,6 +160,13 @@ def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
     ]
     columns = [texts(key) for key in ("function", "wrong-cases", "first-of-them", "message")]
     return [tag("h2", texts("wrong-functions")), static_table(texts("wrong-functions-caption"), columns, rows)]
+
+
+def _function_name(name: str, docs: str) -> Markup:
+    """Render the name of a function, as a link to its documentation page if the site of the documentation is known."""
+    if not docs or name not in prototypes():
+        return unbroken(name)
+    return tag("a", unbroken(name), href=f"{docs.rstrip('/')}/{definition_page(lookup(name))}")
 
 
 def _message(case: CaseRecord, texts: Texts) -> Markup:

@@ -13,7 +13,12 @@ LANGUAGES = ("en", "zh")
 
 @final
 class Texts:
-    """The texts of a JSON file in one language; call the object with a key to get a text."""
+    """The texts of a JSON file in one language; call the object with a key to get a text.
+
+    Args:
+        file: The name of the file in the folder of this module. For each key, it has a text in each language.
+        language: One of `LANGUAGES`.
+    """
 
     def __init__(self, file: str, language: str) -> None:
         content = files(__package__).joinpath(file).read_text("utf-8")
@@ -22,5 +27,5 @@ class Texts:
         self._place = LANGUAGES.index(language)
 
     def __call__(self, key: str, **values: object) -> str:
-        """Return a text with its values."""
+        """Return the text of a key, with `values` in the place of the names in braces."""
         return self._texts[key][self._place].format(**values)

@@ -1,6 +1,6 @@
-"""The catalogue of known causes of failures: the conditions of each, the probable defect, and where to look for it.
+"""The catalog of known causes of failures: the conditions of each, the probable defect, and where to look for it.
 
-The catalogue is the file `diagnoses.toml`. `results/causes/report.py` looks up each group of failed cases: the first
+The catalog is the file `diagnoses.toml`. `results/causes/report.py` looks up each group of failed cases: the first
 diagnosis whose conditions hold for the group applies. The conditions refer to the signature of the group, which is what
 all its cases have in common, and to the findings, which are the main problems of the single cases.
 """
@@ -20,7 +20,14 @@ from typing import Any, final
 from diopi_test.baseline.codec import from_json
 from diopi_test.results.causes.finding import Finding
 from diopi_test.results.causes.grouping import CaseGroup
-from diopi_test.results.causes.traits import FLOATING_TYPE, FLOATING_TYPES, base_function, family_of
+from diopi_test.results.causes.traits import (
+    FLOATING_TYPE,
+    FLOATING_TYPES,
+    base_function,
+    family_of,
+    is_pointwise,
+    is_rounded,
+)
 
 MIN_SHARE = 0.8
 """The share of the cases of a group that must meet a condition about single cases: "most cases" in this module."""
@@ -29,7 +36,7 @@ NEAR = 1024
 """How many elements after the place of a defect can be correct by chance, before the first wrong element."""
 
 _OPTIONAL: Mapping[str, Any] = {"omit_default": True}
-"""Metadata of fields that the catalogue may omit."""
+"""Metadata of fields that the catalog may omit."""
 
 
 @final
@@ -41,14 +48,23 @@ class Conditions:
         symptom, relation, pattern, state, trait: the alternatives for these fields of the signature. `none` stands for
             an empty field, and the trait `floating_type` for any floating-point type.
         not_trait: the traits that the signature must not have.
+        case_trait: the alternatives for a trait that most cases have, whether or not it explains why they fail.
         dtype: the alternatives for the element type of most cases.
-        not_result_type: the element types that the incorrect tensors of most cases must not have.
+        not_dtype: element types. The condition fails if most cases have one of them.
+        not_result_type: element types. The condition fails if the incorrect tensors of most cases have one of them.
         case_class: the alternatives for the class of most cases.
         family: the alternatives for the family of the function of most cases.
-        not_family: the families that the function must not belong to in most cases.
+        is_rounded: whether the functions of most cases must round a result.
+        is_pointwise: whether the functions of most cases must compute each element of their results from the elements
+            at the same position.
+        not_family: families. The condition fails if the function of most cases belongs to one of them.
         region: the alternatives for the condition of a region of inputs that most cases have.
         kinds: all of these kinds of wrong elements must occur in most cases.
+        label: the alternatives for a part of the labels of most cases.
+        not_label: parts of labels. The condition fails if the labels of most cases have one of them.
         text: the alternatives for a part of the detail of the signature, in lower case.
+        message: the alternatives for a part of the messages of the failed checks of most cases.
+        not_message: parts of these messages. The condition fails if most cases have one of them.
         function: the alternatives for a part of the name of the function of most cases, in lower case.
         min_cases, min_functions: the least number of failed cases, and of functions with failed cases. The forms of a
             function count as one function.
@@ -62,7 +78,7 @@ class Conditions:
             may have it only because other cases of the function do.
         min_size: the least number of elements of the largest incorrect tensor.
         min_wrong: the least number of wrong elements of the case with the most.
-        min_wrong_share: the least share of wrong elements among all elements of the first incorrect tensors of the
+        min_wrong_share: the least share of wrong elements among all elements of the largest incorrect tensors of the
             cases.
         min_agreeing_bits: the least number of leading bits in which the worst element agrees with the expected one in
             most cases in which this number is known.
@@ -73,23 +89,30 @@ class Conditions:
         min_factor, max_factor: the least and the greatest factor of most cases with the relation `scaled`.
         max_smallest_size: the greatest number of elements of the largest tensor of the smallest call: large calls don't
             show whether the size matters. 0 stands for no limit.
-        first_wrong: limits of an index. In most cases, the first wrong element has one of these numbers, or comes fewer
+        first_wrong: numbers of elements in row-major order. In most cases, the first wrong element has one of these
+            numbers, or comes fewer
             than `NEAR` elements after it. If some cases have only row-major tensors, only these cases decide.
-        first_wrong_row: limits of an index of the first axis. In most of these cases, the first wrong element comes at
-            most `NEAR` elements after the start of one of these rows.
+        first_wrong_row: indices of the first axis. In most of these cases, the first wrong element is at the start of
+            one of these rows, or comes fewer than `NEAR` elements after it.
         min_first_wrong: the least number of the first wrong element in most of these cases.
         period: the alternatives for the distance between the runs of wrong elements of most of these cases.
-        max_wrong: the greatest number of wrong elements in the first incorrect tensor of every case. 0 stands for no
+        max_wrong: the greatest number of wrong elements in the largest incorrect tensor of every case. 0 stands for no
             limit.
         is_last_tile: whether at least as many elements must precede the first wrong element as follow it in most of
             these cases: an incomplete tile has fewer elements than the complete tiles before it.
         is_nonzero: whether the worst element of most cases must be other than 0. A tensor of zeros is also as before if
             the call computes zeros, or adds them.
+        is_zero: whether the worst element of most cases must be 0.
+        is_whole: whether all elements of the largest incorrect tensors, including the correct ones, must be 0 in most
+            cases (True) or at most in some (False). None stands for no condition.
         has_overflowed: whether the worst element must be the smallest integer of its type, where about the largest is
             expected, in most cases (True) or at most in some (False). None stands for no condition.
         is_saturated: whether the worst element must be the largest or smallest finite number of its type in most cases.
+        is_masked: whether the worst element of most cases should be 0 although one of its inputs is infinite or NaN.
         numeric_dtype: the element types that cases of these functions with wrong numbers or rounding errors may have,
             including cases with other causes.
+        types: all of these element types must occur among cases of these functions with wrong numbers or rounding
+            errors, including cases with other causes.
         is_place_fixed: whether the worst element of tensors of equal shapes must have the same index in several cases.
     """
 
@@ -99,14 +122,22 @@ class Conditions:
     state: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    case_trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    not_dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_result_type: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     case_class: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     not_family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    is_rounded: bool = field(default=False, metadata=_OPTIONAL)
+    is_pointwise: bool = field(default=False, metadata=_OPTIONAL)
     region: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     kinds: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    label: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    not_label: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     text: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    message: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    not_message: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     function: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     min_cases: int = field(default=1, metadata=_OPTIONAL)
     min_functions: int = field(default=1, metadata=_OPTIONAL)
@@ -132,9 +163,13 @@ class Conditions:
     max_wrong: int = field(default=0, metadata=_OPTIONAL)
     is_last_tile: bool = field(default=False, metadata=_OPTIONAL)
     is_nonzero: bool = field(default=False, metadata=_OPTIONAL)
+    is_zero: bool = field(default=False, metadata=_OPTIONAL)
+    is_whole: bool | None = field(default=None, metadata=_OPTIONAL)
     has_overflowed: bool | None = field(default=None, metadata=_OPTIONAL)
     is_saturated: bool = field(default=False, metadata=_OPTIONAL)
+    is_masked: bool = field(default=False, metadata=_OPTIONAL)
     numeric_dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    types: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     is_place_fixed: bool = field(default=False, metadata=_OPTIONAL)
 
 
@@ -162,7 +197,7 @@ class Diagnosis:
 
 
 @cache
-def catalogue() -> tuple[Diagnosis, ...]:
+def catalog() -> tuple[Diagnosis, ...]:
     """Return all diagnoses in the order in which they are tried."""
     content = tomllib.loads(files(__package__).joinpath("diagnoses.toml").read_text("utf-8"))
     return tuple(from_json(Diagnosis, entry) for entry in content["diagnosis"])
@@ -170,7 +205,7 @@ def catalogue() -> tuple[Diagnosis, ...]:
 
 def diagnose(group: CaseGroup) -> Diagnosis | None:
     """Return the first diagnosis whose conditions hold for a group; None if there is none."""
-    return next((entry for entry in catalogue() if any(_holds(when, group) for when in entry.when)), None)
+    return next((entry for entry in catalog() if any(_holds(when, group) for when in entry.when)), None)
 
 
 def _holds(when: Conditions, group: CaseGroup) -> bool:
@@ -183,6 +218,8 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
         return False
     if when.numeric_dtype and not group.numeric_types <= set(when.numeric_dtype):
         return False
+    if not group.numeric_types >= set(when.types):
+        return False
     if not (_are_enough(when, group) and _are_relations_expected(when, group)):
         return False
     if not (_are_errors_expected(when, findings) and _are_places_expected(when, findings)):
@@ -191,14 +228,30 @@ def _holds(when: Conditions, group: CaseGroup) -> bool:
         return False
     families = [{family_of(finding.record.function)} for finding in findings]
     functions = [finding.record.function.lower() for finding in findings] if when.function else []
+    pointwise = sum(is_pointwise(finding.record.function) for finding in findings)
+    rounded = sum(is_rounded(finding.record.function) for finding in findings)
     return (
         _holds_for_most([{finding.record.dtype} for finding in findings], when.dtype)
+        and not (when.not_dtype and _holds_for_most([{f.record.dtype} for f in findings], when.not_dtype))
         and not (when.not_result_type and _holds_for_most([{f.result_type} for f in findings], when.not_result_type))
         and _holds_for_most([{finding.record.class_} for finding in findings], when.case_class)
+        and _holds_for_most([finding.traits for finding in findings], when.case_trait)
         and _holds_for_most(families, when.family)
         and not (when.not_family and _holds_for_most(families, when.not_family))
+        and not (when.is_rounded and rounded < MIN_SHARE * len(findings))
+        and not (when.is_pointwise and pointwise < MIN_SHARE * len(findings))
         and _holds_for_most([_conditions(finding) for finding in findings], when.region)
+        and _holds_for_most([_parts_of_label(finding, when.label) for finding in findings], when.label)
+        and not (
+            when.not_label
+            and _holds_for_most([_parts_of_label(finding, when.not_label) for finding in findings], when.not_label)
+        )
         and all(_holds_for_most([_kinds(finding) for finding in findings], [kind]) for kind in when.kinds)
+        and _holds_for_most([_parts_of_messages(finding, when.message) for finding in findings], when.message)
+        and not (
+            when.not_message
+            and _holds_for_most([_parts_of_messages(f, when.not_message) for f in findings], when.not_message)
+        )
         and _holds_for_most([{part for part in when.function if part in name} for name in functions], when.function)
     )
 
@@ -219,7 +272,7 @@ def _are_enough(when: Conditions, group: CaseGroup) -> bool:
 
 
 def _are_relations_expected(when: Conditions, group: CaseGroup) -> bool:
-    """Return whether the relation is frequent enough among the cases of the functions, and no other one excludes it."""
+    """Return whether the relation is frequent enough in the functions' cases, and no other relation excludes it."""
     relation, findings = group.signature.relation, group.findings
     with_relation, failed = group.relations.get(relation, 0), sum(group.relations.values())
     observed = sum(finding.deviation is not None and finding.deviation.relation == relation for finding in findings)
@@ -241,13 +294,17 @@ def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
     expected = sum(when.min_factor <= factor <= when.max_factor for factor in factors)
     agreeing = [finding.agreeing_bits for finding in findings if finding.agreeing_bits is not None]
     overflowed = sum(finding.has_overflowed for finding in findings) >= MIN_SHARE * len(findings)
+    whole = sum(f.deviation is not None and f.deviation.is_whole for f in findings) >= MIN_SHARE * len(findings)
     close = sum(bits >= when.min_agreeing_bits for bits in agreeing)
     return (
         accurate >= MIN_SHARE * len(findings)
         and expected >= MIN_SHARE * len(factors)
         and close >= MIN_SHARE * len(agreeing)
         and when.has_overflowed in (None, overflowed)
+        and when.is_whole in (None, whole)
+        and (not when.is_zero or sum(f.is_zero for f in findings) >= MIN_SHARE * len(findings))
         and (not when.is_nonzero or sum(not f.is_zero for f in findings) >= MIN_SHARE * len(findings))
+        and (not when.is_masked or sum(f.is_masked for f in findings) >= MIN_SHARE * len(findings))
     )
 
 
@@ -333,8 +390,19 @@ def _holds_for_most(values: Sequence[Collection[str]], alternatives: Sequence[st
 
 
 def _kinds(finding: Finding) -> Collection[str]:
-    """Return the kinds of wrong elements of the first incorrect tensor of a case."""
+    """Return the kinds of wrong elements of the largest incorrect tensor of a case."""
     return finding.deviation.kinds if finding.deviation else ()
+
+
+def _parts_of_messages(finding: Finding, parts: Sequence[str]) -> set[str]:
+    """Return the texts of `parts` that occur in a message of a failed check of a case."""
+    messages = [check.message for check in finding.record.checks if not check.passed]
+    return {part for part in parts if any(part in message for message in messages)}
+
+
+def _parts_of_label(finding: Finding, parts: Sequence[str]) -> set[str]:
+    """Return the texts of `parts` that occur in the label of a case."""
+    return {part for part in parts if part in finding.record.label}
 
 
 def _conditions(finding: Finding) -> set[str]:

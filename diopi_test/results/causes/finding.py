@@ -48,23 +48,27 @@ class Finding:
         record: the case.
         symptom, relation, pattern, state, detail: as in `Signature`.
         traits: the traits of the case.
-        deviation: how the first incorrect tensor differs; None if that is not known.
-        result_type: the element type of the first incorrect tensor; empty if it is not known.
+        deviation: how the largest incorrect tensor differs; None if that is not known.
+        result_type: the element type of the largest incorrect tensor; empty if it is not known.
         size: the number of elements of the largest incorrect tensor; 0 if that is not known.
         call_size: the number of elements of the largest tensor of the call; 0 if it is not known.
         correct_bits: the number of correct leading bits, for rounding errors; None if it is not known.
-        total, wrong_count: the numbers of all and of wrong elements of the first incorrect tensor; 0 if they are not
+        total, wrong_count: the numbers of all and of wrong elements of the largest incorrect tensor; 0 if they are not
             known.
-        agreeing_bits: the number of leading bits in which the worst element of the first incorrect tensor agrees with
-            the expected one; None if one of them is 0, no number or not known.
-        is_zero: whether this element is 0.
-        has_overflowed: whether this element is the smallest integer of its type although about the largest is expected.
-        is_saturated: whether the worst element of the first incorrect tensor is the largest number of its type.
+        agreeing_bits: the number of leading bits in which the worst element of the largest incorrect tensor agrees with
+            the expected one; None if the expected one is 0, if one of them is infinite, NaN or not known, or if both
+            are equal.
+        is_zero: whether the worst element of this tensor is 0.
+        has_overflowed: whether the worst element of this tensor is the smallest integer of its type although about the
+            largest is expected.
+        is_saturated: whether the worst element of this tensor is the largest or smallest finite number of its type.
+        is_masked: whether the worst element of this tensor should be 0 although one of its several inputs is infinite
+            or NaN, because another input masks it.
         first_wrong: the number of the first wrong element in row-major order if a pattern states it; else 0.
-        row_length: the number of elements per index of the first axis of the first incorrect tensor; 0 if that is not
+        row_length: the number of elements per index of the first axis of the largest incorrect tensor; 0 if that is not
             known.
         period: the distance between the runs of wrong elements if a pattern states it; else 0.
-        place: the shape of the first incorrect tensor and the index of its worst element; None if they are not known.
+        place: the shape of the largest incorrect tensor and the index of its worst element; None if they are not known.
     """
 
     record: CaseRecord
@@ -85,6 +89,7 @@ class Finding:
     is_zero: bool = False
     has_overflowed: bool = False
     is_saturated: bool = False
+    is_masked: bool = False
     first_wrong: int = 0
     row_length: int = 0
     period: int = 0
@@ -119,12 +124,12 @@ def find_main_finding(record: CaseRecord) -> Finding:
 
 
 def _finding_without_tensor(record: CaseRecord, symptom: str, *, state: str = "", detail: str = "") -> Finding:
-    """Return a finding that does not concern the elements of a tensor."""
+    """Return a finding that does not concern the elements of a tensor; see `Finding` for the parameters."""
     return Finding(record=record, symptom=symptom, state=state, detail=detail, traits=traits_of_case(record, None))
 
 
 def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) -> Finding:
-    """Return the finding of a failed check, which describes the first incorrect tensor if there is one.
+    """Return the finding of a failed check, which describes the largest incorrect tensor if there is one.
 
     Args:
         record: the record of the case.
@@ -138,31 +143,37 @@ def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, stat
     if not check.differences:
         detail = _template(record, check.message) if check.check in _CHECKS_WITH_DETAIL else ""
         return _finding_without_tensor(record, symptom, state=state, detail=detail)
-    first = check.differences[0]
-    deviation = deviation_of(first)
+    largest = _largest(check.differences)
+    deviation = deviation_of(largest)
     return Finding(
         record=record,
         symptom=symptom,
         relation=_relation(symptom, deviation),
-        pattern="" if symptom in PLAIN_SYMPTOMS else _pattern(first),
-        state=state or (_STATE_OF_CALL.get(first.call, "") if symptom not in _STATED_SYMPTOMS else ""),
+        pattern="" if symptom in PLAIN_SYMPTOMS else _pattern(largest),
+        state=state or (_STATE_OF_CALL.get(largest.call, "") if symptom not in _STATED_SYMPTOMS else ""),
         traits=traits_of_case(record, deviation),
         deviation=deviation,
-        result_type=_element_type(first),
+        result_type=_element_type(largest),
         size=max(difference.total for difference in check.differences),
-        call_size=largest_size(first.arguments),
-        total=first.total,
-        wrong_count=first.wrong_count,
-        agreeing_bits=_count_agreeing_bits(first),
-        is_zero=_parse_number(first.actual) == 0,
-        has_overflowed=_has_overflowed(first),
-        is_saturated=_is_saturated(first),
-        first_wrong=_number_in_patterns(first, _FIRST),
-        row_length=_row_length(first),
-        period=_number_in_patterns(first, _PERIOD),
-        place=_place(first),
-        correct_bits=count_correct_bits(first, deviation) if symptom == DeviationKind.rounding else None,
+        call_size=largest_size(largest.arguments),
+        total=largest.total,
+        wrong_count=largest.wrong_count,
+        agreeing_bits=_count_agreeing_bits(largest),
+        is_zero=_parse_number(largest.actual) == 0,
+        has_overflowed=_has_overflowed(largest),
+        is_saturated=_is_saturated(largest),
+        is_masked=_is_masked(largest),
+        first_wrong=_number_in_patterns(largest, _FIRST),
+        row_length=_row_length(largest),
+        period=_number_in_patterns(largest, _PERIOD),
+        place=_place(largest),
+        correct_bits=count_correct_bits(largest, deviation) if symptom == DeviationKind.rounding else None,
     )
+
+
+def _largest(differences: Sequence[Difference]) -> Difference:
+    """Return the incorrect tensor with the most elements, which shows best how elements are wrong."""
+    return max(differences, key=lambda difference: difference.total)
 
 
 _STATED_SYMPTOMS = frozenset({"read_early", "layout", "repeat"})
@@ -184,7 +195,7 @@ def _symptoms(check: CheckResult) -> Sequence[str]:
     if check.check == POOLED:
         return (DeviationKind.rounding.value,)
     if check.check == "values":
-        return (_main_kind(deviation_of(check.differences[0])) if check.differences else "form.shape",)
+        return (_main_kind(deviation_of(_largest(check.differences))) if check.differences else "form.shape",)
     named = [f"{check.check}.{problem}" for problem in check.problems]
     return [name for name in named if name in SYMPTOMS] or (check.check if check.check in SYMPTOMS else "form",)
 
@@ -272,12 +283,19 @@ def _is_saturated(difference: Difference) -> bool:
     return any(math.isclose(abs(part), LARGEST[dtype], rel_tol=_TEXT_PRECISION) for part in (parts.real, parts.imag))
 
 
+def _is_masked(difference: Difference) -> bool:
+    """Return whether the worst element should be 0 although one of its several inputs is infinite or NaN."""
+    inputs = [number for text in difference.inputs.values() if (number := _parse_number(text)) is not None]
+    is_special = not all(map(cmath.isfinite, inputs))
+    return len(inputs) > 1 and is_special and _parse_number(difference.expected) == 0
+
+
 _TEXT_PRECISION = 1e-3
 """The relative precision of numbers in text: numbers of narrow types have few digits."""
 
 
 def _parse_number(text: str) -> complex | None:
-    """Return the number in the text of an element; None if the text is no number."""
+    """Return the number in the text of an element; None if the text is not a number."""
     try:
         return complex(text)
     except ValueError:
@@ -285,7 +303,7 @@ def _parse_number(text: str) -> complex | None:
 
 
 def _count_agreeing_bits(difference: Difference) -> float | None:
-    """Return the number of leading bits in which the worst element agrees with the expected one; None if not known."""
+    """Return the number of leading bits in which the worst element agrees with the expected one; see `Finding`."""
     actual, expected = _parse_number(difference.actual), _parse_number(difference.expected)
     if actual is None or not expected or not (cmath.isfinite(actual) and cmath.isfinite(expected)):
         return None

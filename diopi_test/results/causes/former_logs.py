@@ -28,7 +28,7 @@ def deviation_of(difference: Difference) -> Deviation:
 
 
 def _kind_of_worst(actual_text: str, expected_text: str) -> DeviationKind:
-    """Return the kind of the worst element; if the texts are no real numbers, the kind is a wrong value."""
+    """Return the kind of the worst element; the kind is a wrong value if the texts are not real numbers."""
     try:
         actual, expected = float(actual_text), float(expected_text)
     except ValueError:

@@ -36,7 +36,9 @@ _SHARED_RELATIONS = frozenset(
 _SHARED_PATTERNS = frozenset({"tail", "blocks", "range"})
 """Patterns of wrong elements that point to a defect which functions share."""
 
-_LOCAL_SYMPTOMS = frozenset({"wrong_value", "rounding", "validity", "timed_out", "draws", "unwritten"})
+_LOCAL_SYMPTOMS = frozenset(
+    {"wrong_value", "rounding", "validity", "validity.unchanged", "validity.zeros", "timed_out", "draws", "unwritten"}
+)
 """Symptoms that do not suffice to show that functions share a defect."""
 
 _TRAIT_RANK = {trait: number for number, trait in enumerate(TRAITS)}
@@ -105,7 +107,7 @@ def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
 def _findings_and_passed(
     records: Sequence[CaseRecord],
 ) -> tuple[Mapping[str, list[Finding]], Mapping[str, list[CaseRecord]]]:
-    """Return the main findings of the failed cases and the records of the passed ones, by function."""
+    """Return the main findings of the failed cases and the records of the passed cases, by function."""
     failed: dict[str, list[Finding]] = defaultdict(list)
     passed: dict[str, list[CaseRecord]] = defaultdict(list)
     for record in records:
@@ -148,7 +150,7 @@ def _mark_narrow(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> S
         The findings in the same order.
     """
     numeric = [finding for finding in findings if is_numeric(finding) and finding.record.dtype in PRECISION]
-    correct_bits = [(finding.record.dtype, finding.correct_bits) for finding in numeric]
+    correct_bits = [(finding.result_type or finding.record.dtype, finding.correct_bits) for finding in numeric]
     passed_types = [record.dtype for record in passed if record.class_ is not CaseClass.empty]
     if not find_narrow_type(correct_bits, passed_types):
         return findings
@@ -203,15 +205,25 @@ def _informative(findings: Sequence[Finding]) -> Sequence[Finding]:
 
 
 def is_numeric(finding: Finding) -> bool:
-    """Return whether a finding consists of wrong numbers in the first call of a case."""
+    """Return whether the symptom of a finding is wrong numbers or too large errors, in the first call of a case."""
     return finding.symptom in _OF_NUMBERS and not finding.state
 
 
 def _elect(findings: Sequence[Finding], name: str) -> str:
-    """Return the most frequent relation or pattern of findings with enough elements, or else of all findings."""
+    """Return the most frequent value of the field `name`, `relation` or `pattern`, in findings with enough elements.
+
+    If no finding has enough elements, all findings count.
+    """
     large = [finding for finding in findings if finding.size >= INFORMATIVE_SIZE] or findings
     counts: Counter[str] = Counter(getattr(finding, name) for finding in large)
-    return max(counts, key=lambda value: (counts[value], value))
+    rearranged = counts.pop(_REARRANGED, 0)
+    counts[_MISPLACED] += rearranged
+    elected = max(counts, key=lambda value: (counts[value], value))
+    return _REARRANGED if elected == _MISPLACED and 2 * rearranged > counts[_MISPLACED] else elected
+
+
+_MISPLACED, _REARRANGED = "misplaced", "rearranged"
+"""A relation and a special case of it, which are elected together."""
 
 
 # Signatures
@@ -283,7 +295,7 @@ def _explain(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Itera
 
 
 def _split_empty(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
-    """Yield the findings of tensors with elements under an empty trait, and those of empty tensors under `empty`.
+    """Yield the findings of tensors with elements under an empty trait, and findings of empty tensors under `empty`.
 
     The two are kept apart because calls with empty tensors often run no kernel.
     """
@@ -327,16 +339,27 @@ def _label_without_dtype(record: CaseRecord) -> str:
 
 
 _TRAITS_OF_REGIONS = frozenset(
-    {"nan", "infinite", "negative_zero", "subnormal", "extreme_integer", "far_from_zero", "near_zero", "below", "above"}
+    {
+        "nan",
+        "infinite",
+        "negative_zero",
+        "subnormal",
+        "extreme_integer",
+        "wide_integer",
+        "far_from_zero",
+        "near_zero",
+        "below",
+        "above",
+    }
 )
-"""Traits about the inputs to which the wrong elements of a tensor are limited."""
+"""Traits about the inputs to which the wrong elements of a tensor, or the worst of them, are limited."""
 
 
 # Representatives
 
 
 def smallest(findings: Iterable[Finding]) -> CaseRecord:
-    """Return the case that is the easiest to look at: few elements, no process lost, float32, a short label."""
+    """Return the case that is the easiest to look at: not flaky, no process lost, few elements, float32, a short ID."""
 
     def effort(finding: Finding) -> tuple[bool, bool, int, bool, int, str]:
         """Return a sort key that is smaller for cases that are easier to look at."""
@@ -348,7 +371,7 @@ def smallest(findings: Iterable[Finding]) -> CaseRecord:
 
 
 def largest_factor(findings: Iterable[Finding]) -> float | None:
-    """Return the largest error / budget, or root mean square / limit, of findings of rounding errors."""
+    """Return the largest error / budget, or root mean square / limit, of rounding errors; None if there are none."""
     factors = [
         check.excess
         for finding in findings

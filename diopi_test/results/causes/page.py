@@ -6,14 +6,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
+from diopi_test.results.causes.diagnosis import Diagnosis, catalog
 
 MARKER = "<!-- The rest of this page is generated: python -m diopi_test.results.causes.page docs/diagnoses.md -->\n"
 """The line of the page after which the diagnoses are listed."""
 
 
 def update_page(page: str) -> str:
-    """Return the page with the diagnoses of the catalogue after the marker.
+    """Return the page with the diagnoses of the catalog after the marker.
 
     Args:
         page: the present text of the page.
@@ -24,7 +24,7 @@ def update_page(page: str) -> str:
     head, marker, _ = page.partition(MARKER)
     if not marker:
         raise ValueError(f"the page has no line {MARKER!r}, after which the diagnoses are listed")
-    return "\n".join([head + marker, *(line for diagnosis in catalogue() for line in _section(diagnosis))])
+    return "\n".join([head + marker, *(line for diagnosis in catalog() for line in _section(diagnosis))])
 
 
 def _section(diagnosis: Diagnosis) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Find out whether a function computes in a narrower type than the element type of its tensors.
 
-The evidence are the errors of the function in cases of several element types. For example, arithmetic in float16 leaves
+The evidence is the errors of the function in cases of several element types. For example, arithmetic in float16 leaves
 about eleven correct bits in cases of every wider type, and cases of float16 pass. A wrong formula can leave as many
 correct bits, but it fails in all types.
 """
@@ -92,7 +92,7 @@ def _fits(
         name: the narrower type.
         correct_bits: as in `find_narrow_type`.
         failed_types: the number of failed cases by the significant bits of their element type.
-        passed_types: the number of passed cases, likewise.
+        passed_types: the number of passed cases by the significant bits of their element type.
 
     Returns:
         Whether the type fits.

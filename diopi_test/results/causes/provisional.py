@@ -64,7 +64,7 @@ def provisional_cause(record: CaseRecord) -> ProvisionalCause:
 
 
 def possible_causes(record: CaseRecord) -> frozenset[str]:
-    """Return the IDs of the causes that a failed case can have, whatever the other cases of its run show.
+    """Return the IDs of the causes that a failed case can have; which one it has depends on the other cases of its run.
 
     The cause that a report assigns also depends on the other cases of the run. For example, the element type belongs to
     the cause only if cases of another type pass. If only some cases run, the cause can therefore have another ID.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from diopi_test.execution.verdict import UNSUCCESSFUL
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.diagnosis import diagnose
 from diopi_test.results.causes.finding import Finding
@@ -50,7 +51,7 @@ def list_causes(records: Sequence[CaseRecord], groups: Mapping[str, CaseGroup], 
         counts: whether a failed case affects the exit status.
 
     Returns:
-        The causes. Those that affect the exit status come first, then the critical ones, then those of many functions.
+        The causes, sorted by their effect on the exit status, then by severity, then by their number of functions.
     """
     left = {record.id: record for record in records if record.verdict in UNSUCCESSFUL}
     causes = []
@@ -78,12 +79,19 @@ def _cause(group: CaseGroup, counts: Counts) -> Cause:
         cases=len(findings),
         functions=count_functions(findings),
         smallest_case=example.id,
-        command=example.command,
+        command=_command_to_reproduce(example),
         factor=largest_factor(findings),
         diagnosis=diagnosis.id if diagnosis else "",
         likely=diagnosis.likely if diagnosis else "",
         look_at=diagnosis.look_at if diagnosis else "",
     )
+
+
+def _command_to_reproduce(record: CaseRecord) -> str:
+    """Return a command that repeats a failure: the case, or all cases of its function if it passes on its own."""
+    if record.verdict is not Verdict.flaky:
+        return record.command
+    return record.command.replace(shlex.join(["--case", record.id]), f"--function {record.function} -n 1")
 
 
 def _counted_first(findings: Sequence[Finding], counts: Counts) -> Sequence[Finding]:

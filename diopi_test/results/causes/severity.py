@@ -36,7 +36,7 @@ _OF_KIND: Mapping[str, Severity] = {
 """Severity by kind of wrong elements."""
 
 _CRITICAL_CHECKS = frozenset({"guards", "gaps", "inputs", "written", "validity"})
-"""Checks whose failure is critical whatever the elements are."""
+"""Checks whose failure is critical, independently of the elements of the results."""
 
 _CRITICAL_PROBLEMS = frozenset({"written_late"})
 """Problems, as named by the check that found them, that are critical."""

@@ -25,7 +25,7 @@ _COLORS = {Severity.critical: "bold red", Severity.major: "red", Severity.minor:
 
 
 def show_causes(report: Report, console: Console) -> None:
-    """Print the causes that affect the exit status, the details of the smallest cases, and a line about minor ones."""
+    """Print the causes that affect the exit status, details of the smallest cases, and a line about minor failures."""
     counted = [cause for cause in report.causes if cause.counts]
     if counted:
         console.print(headline(counted), highlight=False)
@@ -42,7 +42,7 @@ def show_causes(report: Report, console: Console) -> None:
 
 
 def headline(causes: Sequence[Cause]) -> str:
-    """Return `9 causes for 1,353 failed cases`."""
+    """Return the numbers of causes and failed cases as text, such as `9 causes for 1,353 failed cases`."""
     number = sum(cause.cases for cause in causes)
     return f"{pluralize(len(causes), 'cause')} for {number:,} failed {'case' if number == 1 else 'cases'}"
 
@@ -61,14 +61,14 @@ def minor_line(report: Report) -> str:
 
 
 def size_of(cause: Cause) -> str:
-    """Return `232 cases in 64 functions`, or `2 cases of diopiAdd`."""
+    """Return the extent of a cause as text, such as `232 cases in 64 functions` or `2 cases of diopiAdd`."""
     functions = list(cause.functions)
     place = f"of {functions[0]}" if len(functions) == 1 else f"in {len(functions)} functions"
     return f"{pluralize(cause.cases, 'case')} {place}"
 
 
 def sentence_of(cause: Cause) -> str:
-    """Return the sentence of a cause, with the factor of rounding errors."""
+    """Return the sentence of a cause. For errors above their limit, it ends with the factor between both."""
     factor = cause.factor
     if factor is None or factor <= 1 or not math.isfinite(factor):
         return cause.sentence

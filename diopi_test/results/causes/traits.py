@@ -1,8 +1,8 @@
 """Traits of a case: unusual properties of its arguments that may explain why it fails and simpler cases do not.
 
-`grouping.py` compares the traits of failed cases with those of passed cases. The properties are read from the record of
-the case: from its class and element type, from the texts of the arguments of a call, and from the *regions* of inputs,
-such as `input is NaN`, to which the wrong elements are limited.
+`grouping.py` compares the traits of failed cases with the traits of passed cases. The properties are read from the
+record of the case: from its class and element type, from the texts of the arguments of a call, and from the *regions*
+of inputs, such as `input is NaN`, to which the wrong elements are limited.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from diopi_proto.dtypes import complexes, half, integer
+from diopi_proto.dtypes import complexes, discrete_rules, half, integer
+from diopi_proto.facts import NamesAxis
 from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Role, Scalar
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import CaseClass
 from diopi_test.execution.deviation import Deviation
+from diopi_test.execution.difference import Difference
 from diopi_test.results.causes.former_logs import deviation_of
 from diopi_test.results.records import CaseRecord
 
@@ -33,6 +35,7 @@ TRAITS: Mapping[str, str] = {
     "negative_zero": "an input is −0",
     "subnormal": "an input is subnormal",
     "extreme_integer": "an input is the largest or smallest integer",
+    "wide_integer": "an input is an integer beyond 32 bits",
     "far_from_zero": "the magnitude of an input is large",
     "near_zero": "an input is near 0",
     "below": "an input is below a bound",
@@ -116,6 +119,7 @@ def traits_of_case(record: CaseRecord, deviation: Deviation | None) -> frozenset
     for check in record.checks:
         for difference in check.differences if not check.passed else ():
             found.update(_argument_traits(record.function, difference.arguments))
+            found.update(_worst_element_traits(difference))
             found.update(_region_traits(deviation_of(difference)))
     if deviation is not None:
         found.update(_region_traits(deviation))
@@ -148,6 +152,19 @@ def _region_traits(deviation: Deviation) -> Iterator[str]:
         name = "extreme_integer" if is_extreme else _OF_CONDITION.get(region.condition)
         if name is not None:
             yield name
+
+
+_INTEGER = re.compile(r"-?\d+")
+"""Matches the text of an integer."""
+
+
+def _worst_element_traits(difference: Difference) -> Iterator[str]:
+    """Yield the traits that follow from the inputs and scalars from which the worst element of a tensor is computed."""
+    numbers = (
+        text for text in (*difference.inputs.values(), *difference.arguments.values()) if _INTEGER.fullmatch(text)
+    )
+    if any(not -(2**31) <= int(number) < 2**31 for number in numbers):
+        yield "wide_integer"
 
 
 def _argument_traits(function: str, arguments: Mapping[str, str]) -> Iterator[str]:
@@ -194,7 +211,7 @@ def largest_size(arguments: Mapping[str, str]) -> int:
 
 @cache
 def _prototype(function: str) -> Prototype | None:
-    """Return the prototype of a function; None if it is no standard function."""
+    """Return the prototype of a function; None if the standard does not have the function."""
     return prototypes().get(function)
 
 
@@ -206,9 +223,26 @@ def base_function(function: str) -> str:
 
 @cache
 def family_of(function: str) -> str:
-    """Return the family of a function; empty if it is no standard function."""
+    """Return the family of a function; empty if the standard does not have the function."""
     prototype = _prototype(function)
     return prototype.family if prototype else ""
+
+
+@cache
+def is_rounded(function: str) -> bool:
+    """Return whether a function rounds a result. Truth values and positions are exact, whatever their element type."""
+    prototype = _prototype(function)
+    if prototype is None or prototype.guarantee != "rounded":
+        return False
+    rules = prototype.result.values() if isinstance(prototype.result, Mapping) else (prototype.result,)
+    return any(rule not in discrete_rules for rule in rules)
+
+
+@cache
+def is_pointwise(function: str) -> bool:
+    """Return whether a function computes each element of its result from the elements at the same position."""
+    prototype = _prototype(function)
+    return bool(prototype and prototype.elementwise and not any(p.fact(NamesAxis) for p in prototype.arguments))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ NAME = "diopiAdd[float32-x]"
 UNCHANGED = case_record("diopiMul[float32-y]", "passed")
 
 
-def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float = 2) -> ReportComparison:
+def compare_case(before: CaseRecord | None, after: CaseRecord | None, factor: float = 2) -> ReportComparison:
     """Compare two reports that contain this case and an unchanged one."""
     reports = (report_of([UNCHANGED, *([case] if case else [])]) for case in (before, after))
     return compare(*reports, factor)
@@ -45,7 +45,7 @@ def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float 
 def test_the_change_of_a_case_follows_from_both_verdicts(
     before: str | None, after: str | None, change: OutcomeChange | None, status: int
 ) -> None:
-    found = compared(*(case_record(NAME, verdict) if verdict else None for verdict in (before, after)))
+    found = compare_case(*(case_record(NAME, verdict) if verdict else None for verdict in (before, after)))
     assert [case.change for case in found.cases] == ([change] if change else [])
     assert found.exit_status == status
     assert found.same == (1 if change else 2)
@@ -54,12 +54,12 @@ def test_the_change_of_a_case_follows_from_both_verdicts(
 
 def test_accepted_negative_cases_do_not_change_the_exit_status() -> None:
     before, after = (replace(case_record(NAME, v), class_=CaseClass.negative) for v in ("passed", "failed"))
-    found = compared(before, after)
+    found = compare_case(before, after)
     assert [case.counts for case in found.cases_with(OutcomeChange.broken)] == [False]
     assert found.exit_status == 0
 
 
-def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
+def passed_case(ratio: float, seconds: float = 0.5) -> CaseRecord:
     """Return a passed case that uses this share of its budget."""
     return replace(
         case_record(NAME, "passed", "", CheckResult(check="values", passed=True, ratio=ratio)), seconds=seconds
@@ -71,7 +71,7 @@ def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
     [(0.2, 0.5, 2, True), (0.2, 0.3, 2, False), (0.2, 0.3, 1.2, True), (0.001, 0.05, 2, False), (0.0, 0.2, 2, True)],
 )
 def test_a_larger_share_of_the_budget_is_reported(before: float, after: float, factor: float, is_listed: bool) -> None:
-    found = compared(passed(before), passed(after), factor)
+    found = compare_case(passed_case(before), passed_case(after), factor)
     assert [(item.id, item.before, item.after) for item in found.less_accurate] == (
         [(NAME, before, after)] if is_listed else []
     )
@@ -81,7 +81,7 @@ def test_a_larger_share_of_the_budget_is_reported(before: float, after: float, f
     ("before", "after", "is_listed"), [(1.0, 3.0, True), (1.0, 1.5, False), (0.1, 0.9, False), (0.0, 1.5, True)]
 )
 def test_slower_functions_are_reported(before: float, after: float, is_listed: bool) -> None:
-    found = compared(passed(0, before), passed(0, after))
+    found = compare_case(passed_case(0, before), passed_case(0, after))
     assert [(item.function, item.before, item.after) for item in found.slower] == (
         [("diopiAdd", before, after)] if is_listed else []
     )
@@ -95,7 +95,7 @@ def test_only_calls_timed_in_both_runs_are_compared(before: float | None, after:
     timings = (
         None if seconds is None else Timing(seconds=seconds, repeats=20, bytes=4096) for seconds in (before, after)
     )
-    found = compared(*(replace(passed(0), timing=timing) for timing in timings))
+    found = compare_case(*(replace(passed_case(0), timing=timing) for timing in timings))
     assert [(item.function, item.timed, item.in_words) for item in found.slower] == (
         [("diopiAdd", True, ("100.0 µs", "300.0 µs"))] if is_listed else []
     )
@@ -113,12 +113,12 @@ def test_a_doubtful_comparison_states_the_reason() -> None:
 
 def test_a_comparison_can_be_written_as_markdown() -> None:
     text = markdown.render_comparison(
-        compared(case_record(NAME, "passed"), case_record(NAME, "failed", "out | is wrong"))
+        compare_case(case_record(NAME, "passed"), case_record(NAME, "failed", "out | is wrong"))
     )
     assert text.startswith("### ❌ small 1.0 → small 1.0\n")
     assert "| 1 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
     assert f"- `{NAME}`: passed → failed `out | is wrong`" in text
-    slow = markdown.render_comparison(compared(passed(0.2), passed(0.9, 5.0)))
+    slow = markdown.render_comparison(compare_case(passed_case(0.2), passed_case(0.9, 5.0)))
     assert slow.startswith("### ✅")
     assert f"| `{NAME}` | 0.2 | 0.9 |" in slow and "| `diopiAdd` | 0.50 s | 5.00 s |" in slow
 

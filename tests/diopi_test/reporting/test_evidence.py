@@ -93,7 +93,7 @@ def change(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], No
     return changed
 
 
-def relisted(parts: dict[str, bytes]) -> None:
+def update_index(parts: dict[str, bytes]) -> None:
     """Correct the digests and sizes of the members in the index."""
     index: Any = json.loads(parts[INDEX])
     for name in index["members"]:
@@ -104,7 +104,7 @@ def relisted(parts: dict[str, bytes]) -> None:
 def forged_report(parts: dict[str, bytes]) -> None:
     """Change the number of failures in the report, and list the new digest."""
     change("report.json", b'"failed": 1', b'"failed": 0')(parts)
-    relisted(parts)
+    update_index(parts)
 
 
 def forged_status(parts: dict[str, bytes]) -> None:
@@ -120,14 +120,14 @@ def another_log(parts: dict[str, bytes]) -> None:
 def edited_log(parts: dict[str, bytes]) -> None:
     """Change a verdict in the log, and list the new digest."""
     change(LOG, b'"verdict":"failed"', b'"verdict":"passed"')(parts)
-    relisted(parts)
+    update_index(parts)
 
 
 def other_baseline(parts: dict[str, bytes]) -> None:
     """Replace the manifest by the manifest of another baseline."""
     body = BODY + b'"other": 1,\n'
     parts[MANIFEST] = body + f'"sha256": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
-    relisted(parts)
+    update_index(parts)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def other_baseline(parts: dict[str, bytes]) -> None:
         (change("summary.md", b"failed", b"passed"), "summary.md was changed"),
         (change("report.html", b"failed", b"passed"), "report.html was changed"),
         (another_log, "log.jsonl was changed"),
-        (edited_log, "line 6 of the log is damaged or was changed"),
+        (edited_log, "the first is line 6"),
         (forged_report, "report.json is forged"),
         (forged_status, "evidence.json is forged"),
         (change(MANIFEST, b"smoke", b"large"), "the baseline's manifest does not end with its sha256"),
@@ -172,7 +172,7 @@ def test_a_repacked_archive_is_rejected_with_the_reason() -> None:
         assert any("it was packed anew" in problem for problem in problems(packed))
 
 
-def test_every_changed_byte_is_detected() -> None:
+def test_a_changed_byte_is_detected_wherever_it_is() -> None:
     packed = evidence.build_archive(members())
     for place in range(0, len(packed), len(packed) // 97):
         spoiled = bytearray(packed)

@@ -53,6 +53,13 @@ def test_many_failures_with_long_messages_fit_into_a_comment() -> None:
     assert "- … and 480 more" in text
 
 
+def test_causes_have_their_id_and_only_numbers_are_aligned_to_the_right() -> None:
+    report = report_of([case_record("diopiAbs[float32-x]", "failed", "ErrorOccurred: could not create an engine")])
+    text = markdown.render_report(report)
+    assert f"| `{report.causes[0].id}` | major | 1 | 1 |" in text
+    assert "| --- | --- | --- | ---: | ---: | --- | --- |" in text
+
+
 @pytest.mark.parametrize(
     ("message", "rendered"),
     [

@@ -27,6 +27,7 @@ from diopi_test.run.collection import Collected
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a level of two functions."""
     folder = tmp_path_factory.mktemp("baseline")
     make_level(folder / "smoke", "diopiSqrt", "diopiNeg")
     return folder
@@ -51,7 +52,7 @@ def compare(data: Path, claims: list[Claim], cases: list[CaseRecord]) -> ClaimsR
     return report
 
 
-def found(uses: Any) -> set[tuple[str, str]]:
+def summarize_uses(uses: Any) -> set[tuple[str, str]]:
     """Return the functions and element types of uses."""
     return {(use.function, use.dtype.name) for use in uses}
 
@@ -73,7 +74,7 @@ def test_correct_claims_are_confirmed(data: Path) -> None:
 @pytest.mark.parametrize("verdict", ["failed", "crashed", "timed_out", "not_implemented", "unsupported", "waived"])
 def test_a_declared_use_that_fails_is_reported(data: Path, verdict: str) -> None:
     report = compare(data, [Claim("diopiSqrt")], records(data, "diopiSqrt", float16=verdict))
-    assert found(report.declared_does_not_work) == {("diopiSqrt", "float16")}
+    assert summarize_uses(report.declared_does_not_work) == {("diopiSqrt", "float16")}
     assert not report.works_not_declared
     assert all(set(use.verdicts) == {verdict} for use in report.declared_does_not_work)
 
@@ -81,8 +82,8 @@ def test_a_declared_use_that_fails_is_reported(data: Path, verdict: str) -> None
 def test_a_working_use_that_is_not_declared_is_reported(data: Path) -> None:
     cases = [*records(data, "diopiSqrt", float64="failed"), *records(data, "diopiNeg")]
     report = compare(data, [Claim("diopiNeg"), Claim("diopiSqrt", dtypes=[Dtype.float32])], cases)
-    undeclared = {dtype for _, dtype in found(report.works_not_declared)}
-    assert {function for function, _ in found(report.works_not_declared)} == {"diopiSqrt"}
+    undeclared = {dtype for _, dtype in summarize_uses(report.works_not_declared)}
+    assert {function for function, _ in summarize_uses(report.works_not_declared)} == {"diopiSqrt"}
     assert "float16" in undeclared
     assert not {"float32", "float64"} & undeclared
     assert not report.declared_does_not_work

@@ -20,6 +20,7 @@ def case(name: str, seconds: float, timing: Timing | None = None) -> CaseRecord:
 
 
 def timing(seconds: float, nbytes: int, bandwidth: float | None = 1e9) -> Timing:
+    """Return the timing of a call that took this long and moved this many bytes."""
     return Timing(seconds=seconds, repeats=20, bytes=nbytes, bandwidth=bandwidth)
 
 

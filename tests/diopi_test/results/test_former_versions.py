@@ -41,6 +41,7 @@ def in_version_1(content: Any) -> Any:
 
 
 def assert_has_current_names(record: CaseRecord) -> None:
+    """Assert that a record has the current names of its class and its check."""
     assert (record.class_, [check.check for check in record.checks]) == (CaseClass.negative, ["process_state"])
 
 

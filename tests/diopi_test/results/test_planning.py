@@ -13,10 +13,10 @@ from diopi_test.traces.files import load_shipped_trace
 
 ADD, MUL, EXP = (Obstacle(ObstacleKind.function, f"diopi{name}") for name in ("Add", "Mul", "Exp"))
 NAN = Obstacle(ObstacleKind.cause, "c1")
-CALLS = BlockedCalls(cases=2, steps=10)
+CALLS = BlockedCalls(cases=2, calls_per_step=10)
 
 
-def outline(stages: Sequence[Stage]) -> list[tuple[list[str], tuple[str, ...]]]:
+def summarize_stages(stages: Sequence[Stage]) -> list[tuple[list[str], tuple[str, ...]]]:
     """Return the names of the obstacles and the networks of each stage."""
     return [([entry.obstacle.name for entry in stage.obstacles], stage.networks) for stage in stages]
 
@@ -27,7 +27,7 @@ def test_networks_with_few_obstacles_come_first_and_later_stages_need_less() -> 
         "small": {NAN: CALLS, MUL: CALLS},
         "done": {},
     }
-    assert outline(plan_stages(needs)) == [
+    assert summarize_stages(plan_stages(needs)) == [
         ([], ("done",)),
         (["c1", "diopiMul"], ("small",)),
         (["diopiAdd"], ("large",)),
@@ -36,18 +36,23 @@ def test_networks_with_few_obstacles_come_first_and_later_stages_need_less() -> 
 
 def test_a_stage_unlocks_every_network_whose_obstacles_it_removes() -> None:
     needs: Needs = {"a": {ADD: CALLS}, "b": {ADD: CALLS}, "c": {EXP: CALLS}}
-    assert outline(plan_stages(needs)) == [(["diopiAdd"], ("a", "b")), (["diopiExp"], ("c",))]
+    assert summarize_stages(plan_stages(needs)) == [(["diopiAdd"], ("a", "b")), (["diopiExp"], ("c",))]
 
 
-def test_obstacles_are_ordered_by_networks_then_cases_then_steps() -> None:
+def test_obstacles_are_ordered_by_networks_then_cases_then_calls() -> None:
     needs: Needs = {
-        "a": {ADD: CALLS, MUL: BlockedCalls(cases=3, steps=1), EXP: BlockedCalls(cases=2, steps=11), NAN: CALLS},
+        "a": {
+            ADD: CALLS,
+            MUL: BlockedCalls(cases=3, calls_per_step=1),
+            EXP: BlockedCalls(cases=2, calls_per_step=11),
+            NAN: CALLS,
+        },
         "b": {NAN: CALLS, **{Obstacle(ObstacleKind.function, f"diopi{n}"): CALLS for n in range(9)}},
     }
     (first, second) = plan_stages(needs)
     assert [entry.obstacle.name for entry in first.obstacles] == ["c1", "diopiMul", "diopiExp", "diopiAdd"]
     shared = first.obstacles[0]
-    assert (shared.networks, shared.cases, shared.steps) == (("a", "b"), 4, 20)
+    assert (shared.networks, shared.cases, shared.calls_per_step) == (("a", "b"), 4, 20)
     assert second.networks == ("b",) and plan_stages({}) == []
 
 
@@ -67,7 +72,9 @@ def test_the_calls_of_a_network_decide_if_the_run_has_them() -> None:
         ("element_type", unsupported.function),
         ("not_run", calls[-1].function),
     }
-    assert needs[Obstacle(ObstacleKind.function, missing.function)] == BlockedCalls(cases=1, steps=missing.count)
+    assert needs[Obstacle(ObstacleKind.function, missing.function)] == BlockedCalls(
+        cases=1, calls_per_step=missing.count
+    )
     assert network_needs(report_of(records), ["alexnet"]) == {"alexnet": {}}
 
 

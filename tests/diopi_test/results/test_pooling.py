@@ -23,7 +23,7 @@ from diopi_test.waivers.rules import WaiverRule, Waivers
 POOLED_ID = "diopiMm[pooled_values-float16]"
 
 
-def measured(label: str, rms: float, *, elements: int = 12, dtype: Dtype = Dtype.float16) -> CaseRecord:
+def measured_record(label: str, rms: float, *, elements: int = 12, dtype: Dtype = Dtype.float16) -> CaseRecord:
     """Return the record of a passed case of `diopiMm` with errors."""
     errors = RoundingErrors(dtype=dtype, elements=elements, rms=rms)
     result = CheckResult(check="values", passed=True, ratio=0.5, errors=(errors,))
@@ -32,8 +32,8 @@ def measured(label: str, rms: float, *, elements: int = 12, dtype: Dtype = Dtype
     return replace(case_record(name, "passed", "", result), command=command)
 
 
-IMPRECISE = [measured("float16-a", 1.2), measured("float16-b", 1.3)]
-PRECISE = [measured("float16-a", 0.3), measured("float16-b", 1.3)]
+IMPRECISE = [measured_record("float16-a", 1.2), measured_record("float16-b", 1.3)]
+PRECISE = [measured_record("float16-a", 0.3), measured_record("float16-b", 1.3)]
 
 
 def test_errors_are_pooled_by_their_numbers_of_elements() -> None:
@@ -60,7 +60,7 @@ def test_a_function_fails_although_each_case_has_too_few_elements() -> None:
         [IMPRECISE[0], replace(IMPRECISE[1], verdict=Verdict.failed)],
         [IMPRECISE[0], replace(IMPRECISE[1], class_=CaseClass.open)],
         [IMPRECISE[0], replace(IMPRECISE[1], function="diopiBmm")],
-        [IMPRECISE[0], measured("float32-b", 1.3, dtype=Dtype.float32)],
+        [IMPRECISE[0], measured_record("float32-b", 1.3, dtype=Dtype.float32)],
     ],
     ids=["precise", "few elements", "failed", "open", "another function", "another type"],
 )

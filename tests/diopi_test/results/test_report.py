@@ -78,7 +78,7 @@ WAIVERS = Waivers(
 
 
 @pytest.fixture
-def waived() -> Report:
+def waived_report() -> Report:
     """Return a report with waived cases."""
     ended = [case_record("diopiAdd[a]", "failed"), case_record("diopiSub[a]", "failed", "off by one")]
     ended += [case_record(f"diopiMul[{number}]", "passed") for number in range(6)]
@@ -86,9 +86,9 @@ def waived() -> Report:
     return replace(report, waivers=WAIVERS.report(ended))
 
 
-def test_the_report_describes_the_state_of_waivers(waived: Report) -> None:
+def test_the_report_describes_the_state_of_waivers(waived_report: Report) -> None:
     text = StringIO()
-    show(waived, Console(file=text, width=120))
+    show(waived_report, Console(file=text, width=120))
     lines = text.getvalue().splitlines()
     begin = lines.index("failed diopiSub[a]")
     assert lines[begin : begin + 2] == [
@@ -106,9 +106,9 @@ def test_the_report_describes_the_state_of_waivers(waived: Report) -> None:
     assert lines[-1].startswith("small 1.0: 6 passed, 1 failed, 1 waived in ")
 
 
-def test_waivers_are_part_of_the_report(waived: Report, tmp_path: Path) -> None:
+def test_waivers_are_part_of_the_report(waived_report: Report, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    path.write_text(json.dumps(to_json(waived)), "utf-8")
+    path.write_text(json.dumps(to_json(waived_report)), "utf-8")
     content = read_report(path)
     assert [use["state"] for use in content["waivers"]["entries"]] == [
         "used",
@@ -121,6 +121,7 @@ def test_waivers_are_part_of_the_report(waived: Report, tmp_path: Path) -> None:
 
 
 def printed_lines(report: Report) -> list[str]:
+    """Return the lines that the command prints for a report."""
     text = StringIO()
     show(report, Console(file=text, width=120))
     return text.getvalue().splitlines()
@@ -174,7 +175,7 @@ ALL = RunOptions(
 )
 
 
-def parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
+def parse_options(command: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     """Return the options that the command line parses from a command."""
     words = shlex.split(command)
     assert words[:2] == ["diopi-test", "run"]
@@ -194,13 +195,13 @@ OF_A_RUN = {field.name for field in fields(RunOptions)} - {"workers", "dump", "d
 
 
 def test_the_command_of_a_run_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = parsed(ALL.command(), monkeypatch)
+    options = parse_options(ALL.command(), monkeypatch)
     assert options["workers"] == 1  # which repeats the order
     assert RunOptions(workers=4, **{name: options[name] for name in OF_A_RUN}) == ALL
 
 
 def test_the_command_of_a_case_has_every_option_that_affects_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = parsed(ALL.command_of("diopiSin[float32-a b]"), monkeypatch)
+    options = parse_options(ALL.command_of("diopiSin[float32-a b]"), monkeypatch)
     selection = Selection(cases=("diopiSin[float32-a b]",), seed=7)
     expected = replace(ALL, selection=selection, max_failures=None, stop_after_identical=None)
     assert RunOptions(workers=4, **{name: options[name] for name in OF_A_RUN}) == expected

@@ -31,12 +31,12 @@ CASES = [
 ]
 
 
-def drafted(*cases: CaseRecord) -> str:
+def uncommented_draft(*cases: CaseRecord) -> str:
     """Return the drafted waivers of these cases, with their entries uncommented."""
-    return uncommented_entries(commented(*cases))
+    return uncommented_entries(write_draft(*cases))
 
 
-def commented(*cases: CaseRecord) -> str:
+def write_draft(*cases: CaseRecord) -> str:
     """Return the draft of waivers for these cases."""
     return draft(report_of(sorted(cases, key=lambda case: case.id)))
 
@@ -48,7 +48,7 @@ def uncommented_entries(text: str) -> str:
 
 
 def test_patterns_are_narrow_and_readable() -> None:
-    content = tomllib.loads(drafted(*CASES))
+    content = tomllib.loads(uncommented_draft(*CASES))
     assert [(entry["pattern"], entry["verdict"]) for entry in content["waiver"]] == [
         ("diopiAdd[float64-a]", "crashed"),
         ("diopiAdd[float16-*]", "failed"),
@@ -59,22 +59,22 @@ def test_patterns_are_narrow_and_readable() -> None:
 
 
 def test_the_message_of_the_first_case_precedes_the_waiver() -> None:
-    text = drafted(*CASES)
+    text = uncommented_draft(*CASES)
     assert "# 2 cases, the first is diopiAdd[float16-a]: values: out: 2 of 3\n[[waiver]]\n" in text
     assert '# a "race" �[31m\n[[flaky]]\n' in text
-    assert commented(*CASES).startswith("# Waivers for small 1.0, generated from a report at level smoke.\n")
+    assert write_draft(*CASES).startswith("# Waivers for small 1.0, generated from a report at level smoke.\n")
 
 
 def test_a_long_message_is_shortened() -> None:
-    lines = drafted(case_record("diopiAdd[a]", "failed", "x" * 10_000)).splitlines()
+    lines = uncommented_draft(case_record("diopiAdd[a]", "failed", "x" * 10_000)).splitlines()
     assert max(map(len, lines)) <= 160
 
 
 def test_a_draft_with_reasons_waives_exactly_the_failures(tmp_path: Path) -> None:
     path = tmp_path / "waivers.toml"
-    path.write_text(commented(*CASES), "utf-8")
+    path.write_text(write_draft(*CASES), "utf-8")
     assert Waivers.read([path]).entries == (), "entries without a reason are comments"
-    text = uncommented_entries(commented(*CASES))
+    text = uncommented_entries(write_draft(*CASES))
     path.write_text(text, "utf-8")
     with pytest.raises(TableError, match="reason") as caught:
         Waivers.read([path])
@@ -98,9 +98,9 @@ def test_a_draft_states_the_largest_ratio(ratios: tuple[float, ...], advice: str
         )
         for ratio in ratios
     ]
-    assert (f"# error / budget up to 12.3: `{advice}`" in drafted(*cases)) is bool(advice)
-    assert ("max_ratio" in drafted(*cases)) is bool(advice)
+    assert (f"# error / budget up to 12.3: `{advice}`" in uncommented_draft(*cases)) is bool(advice)
+    assert ("max_ratio" in uncommented_draft(*cases)) is bool(advice)
 
 
 def test_a_run_without_failures_has_an_empty_draft() -> None:
-    assert drafted(case_record("diopiAdd[a]", "passed"), case_record("diopiAdd[b]", "unsupported")) == ""
+    assert uncommented_draft(case_record("diopiAdd[a]", "passed"), case_record("diopiAdd[b]", "unsupported")) == ""

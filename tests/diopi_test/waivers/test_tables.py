@@ -15,6 +15,8 @@ from diopi_test.waivers.tables import TableError, TableKind, read_tables
 
 @dataclass(frozen=True)
 class Fruit:
+    """A record that a table is read as."""
+
     name: str
     number: int = 1
     picked: date | None = None
@@ -22,6 +24,7 @@ class Fruit:
 
 
 def problems(fruit: Fruit) -> Iterator[str]:
+    """Yield the problems of a record."""
     if fruit.number < 0:
         yield f"number: expected at least 0, found {fruit.number}"
 
@@ -30,6 +33,7 @@ KINDS = {"fruit": TableKind(Fruit, "name", problems)}
 
 
 def read(tmp_path: Path, text: str) -> tuple[Fruit, ...]:
+    """Return the records that are read from a file with this text."""
     path = tmp_path / "fruit.toml"
     path.write_text(text, "utf-8")
     return read_tables(path, KINDS)["fruit"]
@@ -44,7 +48,7 @@ def test_valid_tables_are_read(tmp_path: Path) -> None:
 
 def test_all_errors_of_a_file_are_reported(tmp_path: Path) -> None:
     text = """
-        colour = "red"
+        color = "red"
         [[fruit]]
         number = "two"
         taste = 3
@@ -62,7 +66,7 @@ def test_all_errors_of_a_file_are_reported(tmp_path: Path) -> None:
         read(tmp_path, text)
     path = tmp_path / "fruit.toml"
     assert str(caught.value).splitlines() == [
-        f"{path}: 'colour' is not a known table, expected [[fruit]]",
+        f"{path}: 'color' is not a known table, expected [[fruit]]",
         f"{path}: 'vegetable' is not a known table, expected [[fruit]]",
         f"{path}: [[fruit]] 1: key 'taste' is not one of 'name', 'number', 'picked', 'sorts'.",
         f"{path}: [[fruit]] 1: name is missing",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from case_records import case_record
-from histories import accurate_case, add_runs, report_of_day
+from histories import add_runs, measured_case, report_of_day
 
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.history.database import Addition, History, HistoryError
@@ -28,7 +28,7 @@ def add(path: Path, report: Report) -> Addition:
 
 
 def test_a_run_is_stored_with_its_functions(tmp_path: Path) -> None:
-    report = report_of_day(1, [accurate_case("diopiAdd[float32-row]", 0.5), case_record("diopiAdd[b]", "failed")])
+    report = report_of_day(1, [measured_case("diopiAdd[float32-row]", 0.5), case_record("diopiAdd[b]", "failed")])
     assert add(tmp_path / "history", report) is Addition.added
     with History.opened(tmp_path / "history") as history:
         ((number, entry),) = history.runs().items()

@@ -40,6 +40,7 @@ def waive(report: Report, *patterns: str) -> Report:
 
 @pytest.fixture
 def report() -> Report:
+    """Return a report of several records."""
     return report_of(RECORDS)
 
 

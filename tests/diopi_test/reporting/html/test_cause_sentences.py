@@ -9,7 +9,7 @@ from case_records import case_record, report_of
 
 from diopi_test.reporting.html.cause_sentences import translate_diagnosis, translate_sentence
 from diopi_test.results.causes.cause import Cause
-from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
+from diopi_test.results.causes.diagnosis import Diagnosis, catalog
 from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS, Signature
 from diopi_test.results.causes.traits import TRAITS
 
@@ -68,7 +68,7 @@ def with_diagnosis(diagnosis: Diagnosis) -> Cause:
     return replace(cause, diagnosis=diagnosis.id, likely=diagnosis.likely, look_at=diagnosis.look_at)
 
 
-@pytest.mark.parametrize("diagnosis", catalogue(), ids=lambda diagnosis: diagnosis.id)
+@pytest.mark.parametrize("diagnosis", catalog(), ids=lambda diagnosis: diagnosis.id)
 def test_every_diagnosis_has_a_translation(diagnosis: Diagnosis) -> None:
     cause = with_diagnosis(diagnosis)
     assert translate_diagnosis(cause, "en") == (diagnosis.likely, diagnosis.look_at)
@@ -77,6 +77,6 @@ def test_every_diagnosis_has_a_translation(diagnosis: Diagnosis) -> None:
 
 
 def test_the_diagnosis_of_another_version_is_not_translated() -> None:
-    cause = replace(with_diagnosis(catalogue()[0]), likely="a kernel of another version is wrong")
+    cause = replace(with_diagnosis(catalog()[0]), likely="a kernel of another version is wrong")
     assert translate_diagnosis(cause, "zh") is None
     assert translate_diagnosis(cause_with(Signature(symptom="inputs")), "en") is None

@@ -43,7 +43,7 @@ PASSED_CASE = case_record("diopiSqrt[float32-row]", "passed")
 
 
 def minor_report() -> Report:
-    """Return a report without failures but minor ones."""
+    """Return a report in which every failure is minor."""
     return report_of([*MINOR_CASES, PASSED_CASE])
 
 
@@ -109,6 +109,12 @@ def test_a_cause_links_to_its_diagnosis() -> None:
     assert f"In the documentation: {page}" in static_part(report)
     assert f'href="{DOCS}/{page}"' in static_part(report, docs=DOCS)
     assert f"## {diagnosis}\n" in Path(__file__).parents[4].joinpath("docs/diagnoses.md").read_text("utf-8")
+
+
+def test_a_failed_function_links_to_its_definition_without_scripts() -> None:
+    link = f'href="{DOCS}/api/arithmetic.html#diopiadd"'
+    assert link in static_part(mixed_report(), docs=DOCS)
+    assert "api/arithmetic.html" not in static_part(mixed_report())
 
 
 def test_the_labels_of_causes_are_translated() -> None:

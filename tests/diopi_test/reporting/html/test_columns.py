@@ -50,7 +50,7 @@ def test_the_command_of_a_case_is_stored_once() -> None:
     assert found["tables"]["command"] == ["diopi-test run --case "]
 
 
-def test_only_failed_cases_have_details() -> None:
+def test_passed_cases_have_no_details() -> None:
     found = build_columns(shown_report())
     assert list(found["details"]) == [1, 4, 5]
     (finding,) = found["details"][1]["findings"]
@@ -74,4 +74,6 @@ def test_long_messages_are_shortened() -> None:
 
 
 def test_a_report_without_cases_has_all_tables() -> None:
-    assert build_columns(report_of([]))["tables"]["function"] == []
+    tables = build_columns(report_of([]))["tables"]
+    assert set(tables) == set(module.TABLES)
+    assert [name for name in module.TABLES if tables[name]] == ["class"]

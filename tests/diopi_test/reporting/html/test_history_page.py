@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import browsers
 import pytest
-from histories import add_runs
+from case_records import case_record
+from histories import add_runs, cause, report_of_day
 
 from diopi_test.reporting.history.database import History
 from diopi_test.reporting.history.trends import Series, read_series
@@ -17,10 +19,12 @@ from diopi_test.reporting.html.chart import Line, line_chart, sparkline
 from diopi_test.reporting.html.history import render_history
 from diopi_test.reporting.html.markup import join, tag
 from diopi_test.reporting.html.texts import LANGUAGES
+from diopi_test.results.causes.signature import Signature
 
 
 @pytest.fixture
 def series(tmp_path: Path) -> list[Series]:
+    """Return the series of a history of several runs."""
     add_runs(tmp_path / "h")
     with History.opened(tmp_path / "h") as history:
         return list(read_series(history))
@@ -28,6 +32,7 @@ def series(tmp_path: Path) -> list[Series]:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
+    """Start a browser, or skip the test if none is installed."""
     if reason := browsers.missing_requirement():
         pytest.skip(reason)
     with browsers.browser() as found:
@@ -54,6 +59,21 @@ def test_the_page_has_no_clipped_content(
     assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     assert len(driver.find_elements("css selector", "figure.chart svg")) == 3
     assert "chip B (driver 1.0) on board-07" in driver.find_element("tag name", "main").text
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [("en", ("7ff07943: NaN is lost in diopiRelu", "critical")), ("zh", ("7ff07943: diopiRelu 的NaN 丢失", "严重"))],
+)
+def test_causes_are_translated(language: str, expected: tuple[str, str], tmp_path: Path) -> None:
+    sentence = Signature(symptom="lost_nan", scope="diopiRelu").sentence
+    found = replace(cause("7ff07943", 1), sentence=sentence, severity="critical")
+    report = report_of_day(1, [case_record("diopiRelu[float32-x]", "failed")])
+    assert report.origin is not None
+    with History.opened(tmp_path / "h", create=True) as history:
+        history.add(report, report.origin, [found])
+        page = render_history(list(read_series(history)), language)
+    assert all(f">{text}<" in page for text in expected)
 
 
 def test_text_is_escaped() -> None:

@@ -21,12 +21,14 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
+    """Start a browser."""
     with browsers.browser() as driver:
         yield driver
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of a page with a large report."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(html.render_report(shown_report(more=250)), "utf-8")
     return path
@@ -43,7 +45,7 @@ def texts(driver: Any, selector: str) -> list[str]:
     return [element.text for element in all_of(driver, selector)]
 
 
-def the(driver: Any, selector: str) -> Any:
+def select_one(driver: Any, selector: str) -> Any:
     """Return the only selected element."""
     (found,) = all_of(driver, selector)
     return found
@@ -64,67 +66,67 @@ def press(driver: Any, *keys: str) -> None:
     driver.switch_to.active_element.send_keys(*keys)
 
 
-def quiet(driver: Any) -> bool:
+def has_no_errors(driver: Any) -> bool:
     """Return whether the page ran without errors and without violations of its policy."""
     return [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
 
 
 def test_cases_can_be_filtered(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report, "#/cases")
-    assert the(driver, ".shown").text == "256 of 256 cases"
+    assert select_one(driver, ".shown").text == "256 of 256 cases"
     assert len(all_of(driver, "tbody tr")) == 100
-    the(driver, "main > div > button").click()
+    select_one(driver, "main > div > button").click()
     assert len(all_of(driver, "tbody tr")) == 200
-    the(driver, "#field-verdict option[value=wrong]").click()
+    select_one(driver, "#field-verdict option[value=wrong]").click()
     assert len(all_of(driver, "tbody tr")) == 3
-    the(driver, "#field-dtype option[value=none]").click()
+    select_one(driver, "#field-dtype option[value=none]").click()
     assert texts(driver, "tbody th") == ["diopiMul[negative-out-null]"]
-    the(driver, "#field-dtype option[value='']").click()
-    the(driver, "#field-counts option[value=yes]").click()
-    the(driver, "#field-q").send_keys("elements ADD")
+    select_one(driver, "#field-dtype option[value='']").click()
+    select_one(driver, "#field-counts option[value=yes]").click()
+    select_one(driver, "#field-q").send_keys("elements ADD")
     assert texts(driver, "tbody th") == ["diopiAdd[float32-row]"]
-    assert the(driver, ".status").get_attribute("textContent") == "1 of 256 cases"
+    assert select_one(driver, ".status").get_attribute("textContent") == "1 of 256 cases"
     driver.refresh()
     assert texts(driver, "tbody th") == ["diopiAdd[float32-row]"]  # what was chosen is in the address
-    the(driver, "#field-q").send_keys(" nothing")
-    assert "No case matches." in the(driver, "main").text
-    assert quiet(driver)
+    select_one(driver, "#field-q").send_keys(" nothing")
+    assert "No case matches." in select_one(driver, "main").text
+    assert has_no_errors(driver)
 
 
 def test_an_opened_failure_shows_where_it_occurred(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report)
-    assert the(driver, ".headline strong").text == "Failed cases: 2"
+    assert select_one(driver, ".headline strong").text == "Failed cases: 2"
     driver.find_element("link text", "diopiAdd").click()
     wait_for(driver, "diopiAdd")
     assert texts(driver, "main .pair tbody th")[:2] == ["float32", "float16"]
     driver.find_element("link text", "diopiAdd[float32-row]").click()
     wait_for(driver, "diopiAdd[float32-row]")
-    content = the(driver, "main").text
+    content = select_one(driver, "main").text
     for text in ("2 of 6 elements are wrong", "exactly [1, 1:]", "out[1, 2]", "1.25", "float32 (2, 3), strides (3, 1)"):
         assert text in content
-    assert "--case 'diopiAdd[float32-row]'" in the(driver, ".command code").text
+    assert "--case 'diopiAdd[float32-row]'" in select_one(driver, ".command code").text
     levels = [cell.get_attribute("class") for cell in all_of(driver, ".picture rect")]
     assert levels == [f"level-{digit}" for digit in "000019"]
-    assert "in 1 of 6 cells" in the(driver, ".picture svg").get_attribute("aria-label")
+    assert "in 1 of 6 cells" in select_one(driver, ".picture svg").get_attribute("aria-label")
     driver.find_element("partial link text", "next failed").click()
     wait_for(driver, "diopiMul[negative-out-null]")
     driver.back()
     wait_for(driver, "diopiAdd[float32-row]")
     driver.back()
     wait_for(driver, "diopiAdd")
-    assert quiet(driver)
+    assert has_no_errors(driver)
 
 
 def test_the_table_of_models_links_to_missing_functions(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report)
     driver.find_element("link text", "Models").click()
     wait_for(driver, "Models")
-    assert the(driver, ".headline").text == "1 of 2 networks can be trained"
+    assert select_one(driver, ".headline").text == "1 of 2 networks can be trained"
     assert [row.split()[:2] for row in texts(driver, "tbody tr")] == [["resnet", "yes"], ["llama", "no"]]
-    assert "aten.cumsum" in the(driver, "main").text
+    assert "aten.cumsum" in select_one(driver, "main").text
     driver.find_element("link text", "diopiAdd").click()
     wait_for(driver, "diopiAdd")
-    assert quiet(driver)
+    assert has_no_errors(driver)
 
 
 def test_the_grid_can_be_used_with_the_keyboard(driver: Any, report: Path) -> None:
@@ -148,56 +150,56 @@ def test_the_grid_can_be_used_with_the_keyboard(driver: Any, report: Path) -> No
     assert driver.switch_to.active_element.text == "Skip to the content"
     press(driver, Keys.ENTER)
     assert driver.switch_to.active_element.get_attribute("id") == "main"
-    assert quiet(driver)
+    assert has_no_errors(driver)
 
 
 def test_both_languages_and_themes_can_be_selected(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report)
     ground = "return getComputedStyle(document.body).backgroundColor"
     driver.find_element("xpath", "//button[text()='中文']").click()
-    assert the(driver, "html").get_attribute("lang") == "zh"
-    assert the(driver, "h1").text == "概览"
+    assert select_one(driver, "html").get_attribute("lang") == "zh"
+    assert select_one(driver, "h1").text == "概览"
     assert driver.switch_to.active_element.text == "中文"
     driver.find_element("xpath", "//button[text()='深色']").click()
     dark = driver.execute_script(ground)
     driver.find_element("xpath", "//button[text()='浅色']").click()
     assert driver.execute_script(ground) != dark
     driver.find_element("xpath", "//button[text()='English']").click()
-    assert the(driver, "h1").text == "Overview"
-    assert quiet(driver)
+    assert select_one(driver, "h1").text == "Overview"
+    assert has_no_errors(driver)
 
 
 def test_every_view_can_be_shown_with_any_data(driver: Any, report: Path, tmp_path: Path) -> None:
     hostile = "case?id=diopiSqrt%5Bfloat32-hostile%5D"
     for view in ("overview", "functions", "cases", "models", "durations", "run", "function", "case", hostile):
         browsers.open_page(driver, report, f"#/{view}")
-        assert the(driver, "main").text
+        assert select_one(driver, "main").text
     browsers.open_page(driver, report, "#/case?id=diopiMul%5Bfloat32-row%5D")
     for text in ("20.0 µs, the median of 20", "48.8", "4,096 (0.205 GB/s)", "512 (0.0256 G/s)"):
-        assert text in the(driver, "main").text
+        assert text in select_one(driver, "main").text
     browsers.open_page(driver, report, "#/function?name=diopiMul")
-    assert "The calls that move most bytes" in the(driver, "main").text
+    assert "The calls that move most bytes" in select_one(driver, "main").text
     browsers.open_page(driver, report, "#/cases?verdict=crashed")
-    assert HOSTILE in the(driver, "tbody").text
+    assert HOSTILE in select_one(driver, "tbody").text
     assert driver.execute_script("return window.stolen") is None
-    assert quiet(driver)
+    assert has_no_errors(driver)
     page = tmp_path / "troubled.html"
     page.write_text(html.render_report(incomplete_report()), "utf-8")
     browsers.open_page(driver, page)
-    assert the(driver, ".headline strong").text == "No verdict"
+    assert select_one(driver, ".headline strong").text == "No verdict"
     assert texts(driver, ".warnings > li")[0].startswith("Incomplete. Cases without a verdict: 9. interrupted")
     browsers.open_page(driver, page, "#/run")
     for text in ("seed 7", "not needed", "diopiErf[*]: crashed → passed (2)", "Declared, and does not work"):
-        assert text in the(driver, "main").text
-    assert quiet(driver)
+        assert text in select_one(driver, "main").text
+    assert has_no_errors(driver)
     page = tmp_path / "empty.html"
     page.write_text(html.render_report(report_of([])), "utf-8")
     for view in ("overview", "functions", "cases", "durations", "run"):
         browsers.open_page(driver, page, f"#/{view}")
-        assert the(driver, "main").text
-    assert quiet(driver)
+        assert select_one(driver, "main").text
+    assert has_no_errors(driver)
     page = tmp_path / "changes.html"
     page.write_text(html.render_comparison(compare(shown_report(3), shown_report(5))), "utf-8")
     browsers.open_page(driver, page)
     assert texts(driver, "tbody th") == ["diopiSub[float32-0003]", "diopiSub[float32-0004]"]
-    assert quiet(driver)
+    assert has_no_errors(driver)

@@ -37,6 +37,7 @@ return [...document.querySelectorAll('main *')].filter((element) => {
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
+    """Start a browser."""
     with browsers.browser() as found:
         yield found
 
@@ -51,6 +52,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def choose_language(driver: Any, language: str) -> None:
+    """Store the language in which pages are shown."""
     driver.execute_script(f"localStorage.setItem('diopi-language', '{language}')")
 
 
@@ -144,6 +146,7 @@ def test_names_are_broken_only_if_they_are_longer_than_a_line(
     browsers.open_page(driver, pages["en"])
     assert len(driver.find_elements("css selector", ".unbroken")) > 5
     assert driver.execute_script(BROKEN_NAMES) == []
+    assert "--vendor" in {word.text for word in driver.find_elements("css selector", ".command .unbroken")}
 
 
 def test_the_report_can_be_printed(driver: Any, pages: dict[str, Path], tmp_path: Path) -> None:

@@ -19,7 +19,17 @@ MESSAGES = {
     ),
     "form: out is float32, expected float16": "form: out 为 float32，应为 float16",
     "small does not implement diopiAdd": "small 未实现 diopiAdd",
-    "the vendor was ended by SIGSEGV (segmentation fault)": "厂商进程被 SIGSEGV 终止 (segmentation fault)",
+    "the vendor was ended by SIGSEGV (segmentation fault)": "厂商进程被 SIGSEGV 终止（段错误）",
+    "not run: 5 cases of diopiErf have crashed, hung or run out of memory": (
+        "未运行：diopiErf 已有 5 个用例崩溃、挂起或耗尽内存"
+    ),
+    "the first 50 calls failed in the same way (error: no engine); --stop-after-identical 0 runs all cases": (
+        "前 50 次调用以相同方式失败（error: no engine）；--stop-after-identical 0 会运行所有用例"
+    ),
+    "7 calls in a row failed in the same way (error: no engine); --stop-after-identical 0 runs all cases": (
+        "连续 7 次调用以相同方式失败（error: no engine）；--stop-after-identical 0 会运行所有用例"
+    ),
+    "interrupted by SIGINT": "被 SIGINT 中断",
 }
 
 

@@ -15,6 +15,8 @@ from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import OutcomeChange, compare
+from diopi_test.reporting.html.markup import BREAKS, breakable
+from diopi_test.reporting.html.page import asset
 from diopi_test.results.causes.severity import Severity
 from diopi_test.results.declaration_check import FINDING_TEXTS
 from diopi_test.results.overview import describe_run
@@ -94,3 +96,20 @@ def test_every_text_exists_and_is_used() -> None:
         *("causes-left-out", "cases-left-out"),
     }
     assert asked | keys == set(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("expected 0.5 ± 9.1e-07, -1", "expected 0.5 ± 9.1e-07,| -1"),
+        ("--stop-after-identical 2.13.0", "--stop-|after-|identical 2.13.0"),
+        ("diopiSoftmax[float32-first_of-4]", "diopi|Softmax[|float32-|first_|of-4]"),
+        ("out.values,tests/b.py", "out.|values,|tests/|b.|py"),
+    ],
+)
+def test_numbers_and_options_are_not_broken(text: str, parts: str) -> None:
+    assert "".join(map(str, breakable(text))).split("<wbr>") == parts.split("|")
+
+
+def test_scripts_break_names_in_the_same_places() -> None:
+    assert f"/{BREAKS.pattern}/" in asset("page.js")

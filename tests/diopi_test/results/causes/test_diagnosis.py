@@ -1,4 +1,4 @@
-"""The catalogue of diagnoses is complete, consistent and documented."""
+"""The catalog of diagnoses is complete, consistent and documented."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
+from diopi_test.results.causes.diagnosis import Diagnosis, catalog
 from diopi_test.results.causes.page import update_page
 from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS
 from diopi_test.results.causes.traits import FLOATING_TYPE, TRAITS
@@ -14,7 +14,7 @@ from diopi_test.results.causes.traits import FLOATING_TYPE, TRAITS
 PAGE = Path(__file__).parents[4] / "docs" / "diagnoses.md"
 
 
-def test_the_page_is_generated_from_the_catalogue() -> None:
+def test_the_page_is_generated_from_the_catalog() -> None:
     command = "python -m diopi_test.results.causes.page docs/diagnoses.md"
     page = PAGE.read_text("utf-8")
     assert page == update_page(page), f"run {command}"
@@ -26,11 +26,11 @@ def test_a_page_without_the_marker_is_rejected() -> None:
 
 
 def test_every_diagnosis_has_its_own_id() -> None:
-    ids = [diagnosis.id for diagnosis in catalogue()]
+    ids = [diagnosis.id for diagnosis in catalog()]
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("diagnosis", catalogue(), ids=lambda diagnosis: diagnosis.id)
+@pytest.mark.parametrize("diagnosis", catalog(), ids=lambda diagnosis: diagnosis.id)
 def test_conditions_use_names_that_signatures_can_have(diagnosis: Diagnosis) -> None:
     for when in diagnosis.when:
         known = {"symptom": SYMPTOMS, "relation": RELATIONS, "pattern": PATTERNS, "state": STATES, "trait": TRAITS}
@@ -39,6 +39,6 @@ def test_conditions_use_names_that_signatures_can_have(diagnosis: Diagnosis) -> 
 
 
 def test_sentences_end_with_a_period_and_defects_do_not() -> None:
-    for diagnosis in catalogue():
+    for diagnosis in catalog():
         assert diagnosis.look_at.endswith(".") and diagnosis.explanation.endswith("."), diagnosis.id
         assert not diagnosis.likely.endswith("."), diagnosis.id

@@ -17,6 +17,7 @@ from diopi_test.results.records import CaseRecord
 
 
 def severity(record: CaseRecord) -> Severity:
+    """Return the severity of a record."""
     return severity_of_case(record.verdict, record.checks, record.message)
 
 
