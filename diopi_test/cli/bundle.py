@@ -9,7 +9,8 @@ import click
 
 from diopi_proto.messages import pluralize
 from diopi_test.cli.console import UnusableError, console
-from diopi_test.cli.options import OutputFile, data_option, level_option, selection_options, workers_option
+from diopi_test.cli.options import OutputFile, data_option, level_option, workers_option
+from diopi_test.cli.selection_options import selection_options
 from diopi_test.run.selection import Selection
 
 

@@ -1,4 +1,4 @@
-"""The options of `run` that change how cases are run: checks, limits of failures, repetitions and conversions."""
+"""The options of `run` that change how cases are run: checks, limits of failures, numbers of calls, conversions."""
 
 from __future__ import annotations
 
@@ -69,4 +69,4 @@ check_options = combine_options(
         ),
     ]
 )
-"""The options that change how cases are run: checks, limits of failures, `--list` and conversions of tensors."""
+"""A decorator that adds these options, and `--list`, to a command."""

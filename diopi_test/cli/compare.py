@@ -72,6 +72,8 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
 
     yield from (f"note: {warning}" for warning in comparison.warnings)
     for change in OutcomeChange:
+        if change is OutcomeChange.gone and comparison.selections_differ:
+            continue  # cases that were not selected say nothing about the vendor; the note states their number
         cases = comparison.cases_with(change)
         for case in cases[:MAX_LISTED]:
             was, now = (verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after))

@@ -24,7 +24,7 @@ def describe(function: str, as_json: bool) -> None:
 
     FUNCTION is the C name, for example diopiSum, in any case and with or without "diopi". The text states what each
     parameter accepts, what the standard guarantees of the results, how an implementation is written in Python and in C,
-    how many cases the suite stores, and which installed vendors have the function.
+    how many cases the suite stores, which conventions its family has, and which installed vendors have the function.
 
     Exit status: 0 the function is shown; 2 the standard has no such function.
     """
@@ -67,6 +67,7 @@ def description_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield from _section("Implementation in C", [f"Include <diopi/{record['header']}> and define the function."])
     yield from _section("Related", _related_lines(record))
     yield from _section("Stored cases", _case_lines(record["cases"]))
+    yield from ("", f"Conventions of the family {record['family']}", indent(record["conventions"], "  "))
     vendors = (f"{name}: {'yes' if has else 'no'}" for name, has in record["vendors"].items())
     yield from _section("Vendors", vendors)
 
@@ -107,7 +108,7 @@ def _python_lines(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _related_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the other forms, the gradient and PyTorch's operators, as far as there are any."""
+    """Yield a line each for the other forms, the gradient and PyTorch's operators of a function, if it has any."""
     related = {
         "other forms": record["forms"],
         "gradient": [record["gradient"]] if record["gradient"] else [],
@@ -117,7 +118,7 @@ def _related_lines(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _case_lines(cases: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Yield the number of cases of each level by class, and where the derived cases are listed."""
+    """Yield a line with the number of cases of each level, in total and by class."""
     for level, by_class in cases.items():
         classes = ", ".join(f"{name} {number}" for name, number in sorted(by_class.items()))
         yield f"{level}: {sum(by_class.values())}{f' ({classes})' if classes else ''}"

@@ -13,7 +13,7 @@ from diopi_test.cli.console import UnusableError, console
 SELECTING = frozenset(
     {"--function", "--family", "--dtype", "--class", "-k", "--case", "--shuffle", "--sample", "--shard"}
 )
-"""The options, each with a value, that a bundle can contain."""
+"""The options of a selection that a bundle can contain; each of them is followed by a value."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -43,7 +43,41 @@ def evaluate(cases: Path, results: Path, options: tuple[str, ...]) -> None:
     if not found.is_complete:
         text = f"{results} is incomplete: the runner did not reach the end of {cases}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
-    run.main([*words, "--vendor", str(results), *options], standalone_mode=False)
+    words = [*words, "--vendor", str(results), *options]
+    _require_same_baseline(cases, header.selection, run.make_context("run", list(words)).params)
+    run.main(words, standalone_mode=False)
+
+
+def _require_same_baseline(path: Path, selection: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Require that the bundle was written from the baseline with which its results are evaluated.
+
+    Args:
+        path: The path of the bundle.
+        selection: The selection in the bundle.
+        options: The options of the run that evaluates the results.
+
+    Raises:
+        UnusableError: The digests differ, or the baseline can't be opened.
+    """
+    from diopi_test.baseline.errors import BaselineError
+    from diopi_test.baseline.level import open_level
+    from diopi_test.run.selection import Selection
+    from diopi_test.run.source import CaseSource
+
+    level, data = options["level"], options["data"]
+    source = CaseSource(level=level, data=data, selection=Selection(), huge=False, int32_indices=False)
+    if source.is_drawn:  # such a level is stored function by function, so that its digest changes with every run
+        return
+    try:
+        digest = open_level(source.folder).digest
+    except BaselineError as error:
+        raise UnusableError(str(error)) from error
+    if selection.get("digest") != digest:
+        raise UnusableError(
+            f"{path} was written from another baseline: the digest of level {level} in the bundle is "
+            f"{selection.get('digest')}, and in {source.folder} it is {digest}; write the bundle again, or pass --data "
+            "with the folder of the baseline from which it was written"
+        )
 
 
 def _selecting_words(path: Path, selection: Mapping[str, Any]) -> Sequence[str]:

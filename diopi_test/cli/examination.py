@@ -58,7 +58,7 @@ class InstallationCheck:
 
 
 def examine(vendors: Sequence[str] = ()) -> Iterator[InstallationCheck]:
-    """Check the installation; each check relies on those before it.
+    """Check the installation, the basic parts first, because the other checks need them.
 
     Args:
         vendors: the vendors to check; all registered vendors if empty.
@@ -89,7 +89,7 @@ def _python() -> InstallationCheck:
 
 
 def _packages() -> Iterator[InstallationCheck]:
-    """Check the versions of the required packages, and those of each optional group (extra)."""
+    """Check the versions of the required packages and of the packages of each optional group (extra)."""
     try:
         needed = requires("diopi") or []
         from packaging.requirements import Requirement
@@ -128,7 +128,7 @@ def _packages() -> Iterator[InstallationCheck]:
 
 
 def _belongs_to_extra(requirement: Requirement, extra: str) -> bool:
-    """Return whether the requirement applies only if `extra` was requested at installation."""
+    """Return whether a requirement of the package is installed with this extra, and not without it."""
     marker = requirement.marker
     return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 
@@ -143,7 +143,7 @@ def _compare_installed(name: str, wanted: SpecifierSet) -> tuple[str, bool]:
 
 
 def _compiler() -> Iterator[InstallationCheck]:
-    """Check that compilers for C and C++ are installed. A missing one is only noted, because runs need no compiler."""
+    """Check that CMake and compilers for C and C++ are installed. A missing one is only noted: runs do not need it."""
     use = "required to build vendors in C or C++ and for `diopi-test export`"
     for subject, variable, usual in COMPILERS:
         names = os.environ.get(variable, "").split()[:1] or usual

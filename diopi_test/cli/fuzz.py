@@ -19,7 +19,8 @@ from diopi_proto.messages import pluralize
 from diopi_test.baseline.shuffle import RANDOM
 from diopi_test.cli.console import UnusableError, console
 from diopi_test.cli.numerics import numerics_option
-from diopi_test.cli.options import Seed, select_functions, selection_options, vendor_option
+from diopi_test.cli.options import vendor_option
+from diopi_test.cli.selection_options import Seed, select_functions, selection_options
 
 if TYPE_CHECKING:
     from diopi_test.fuzz.findings import FindingsWriter, FuzzFinding

@@ -11,17 +11,9 @@ from rich.progress import TaskID
 
 from diopi_proto.messages import pluralize
 from diopi_test.cli.console import console
-from diopi_test.cli.options import (
-    dask_option,
-    data_option,
-    level_option,
-    open_spread,
-    select_functions,
-    selection_options,
-    shuffle_option,
-    workers_option,
-)
+from diopi_test.cli.options import dask_option, data_option, level_option, open_spread, workers_option
 from diopi_test.cli.original_options import explain_original_options
+from diopi_test.cli.selection_options import select_functions, selection_options, shuffle_option
 from diopi_test.run.progress import VisibleProgress
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from diopi_test.cli.console import UnusableError, console, print_table, read_rep
 from diopi_test.cli.options import origin_options, output_option
 
 if TYPE_CHECKING:
-    from diopi_test.reporting.history.trends import RunData, Series
+    from diopi_test.reporting.history.trends import CauseTrend, RunData, Series
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The decorated command."""
 
 MAX_LISTED = 20
 """Rows per kind of trend that the terminal shows."""
@@ -186,12 +187,14 @@ def _trend_lines(series: Series) -> Iterator[str]:
 
     yield f"{series.vendor}, level {series.level}, numerics {series.numerics}: {pluralize(len(series.runs), 'run')}"
     for trend in trends.cause_trends(series)[:MAX_LISTED]:
-        numbers = " → ".join(map(str, trend.cases[-5:]))
-        noun = "case" if trend.cases[-1] == 1 else "cases"
-        waived = f", {trend.waived[-1]:,} waived" if trend.waived[-1] else ""
-        yield f"  cause {trend.cause.cause} ({trend.state}): {numbers} {noun}{waived}: {trend.cause.sentence}"
+        numbers = " → ".join("–" if number is None else str(number) for number in trend.tested_cases[-5:])
+        noun = "case" if trend.tested_cases[-1] == 1 else "cases"
+        waived = f", {trend.latest[1]:,} waived" if trend.latest and trend.latest[1] else ""
+        state = _describe_state(trend)
+        yield f"  cause {trend.cause.cause} ({state}): {numbers} {noun}{waived}: {trend.cause.sentence}"
     for drift in trends.accuracy_drifts(series)[:MAX_LISTED]:
-        yield f"  less accurate: {drift.function}: {drift.before:.3g} → {drift.after:.3g} of its budget, {drift.case}"
+        ratios = f"{drift.before:.3g} → {drift.after:.3g} of its budget"
+        yield f"  less accurate: {drift.function}: {ratios} on {drift.place}, {drift.case}"
     for flaky in trends.rank_flaky_cases(series)[:MAX_LISTED]:
         yield f"  flaky in {flaky.flaky} of {pluralize(flaky.runs, 'run')}: {flaky.case}, last on {flaky.last[:10]}"
     places = list(trends.latest_by_place(series))
@@ -203,6 +206,12 @@ def _trend_lines(series: Series) -> Iterator[str]:
         yield f"  slower: {change.function}: {times} on {change.place}"
     durations = " → ".join(f"{run.entry.seconds:.0f}" for run in series.runs[-5:])
     yield f"  duration of the latest runs: {durations} s"
+
+
+def _describe_state(trend: CauseTrend) -> str:
+    """Describe the state of a cause, such as "present on 1 of 2 devices"."""
+    state, states = trend.state.replace("_", " "), list(trend.states.values())
+    return state if len({*states}) == 1 else f"{state} on {states.count(trend.state)} of {len(states)} devices"
 
 
 def _describe_place(place: str, ratio: float | None, unsuccessful: int | None) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from diopi_test.cases.selection import INDEPENDENT_LEVELS
 from diopi_test.cli.console import print_table
-from diopi_test.cli.options import selection_options
+from diopi_test.cli.selection_options import selection_options
 
 if TYPE_CHECKING:
     from diopi_test.run.selection import Selection

@@ -14,14 +14,8 @@ import click
 from diopi_proto.interface import prototypes
 from diopi_test.cli.console import console, write_report
 from diopi_test.cli.numerics import numerics_option
-from diopi_test.cli.options import (
-    dask_option,
-    open_spread,
-    output_option,
-    select_functions,
-    selection_options,
-    workers_option,
-)
+from diopi_test.cli.options import dask_option, open_spread, output_option, workers_option
+from diopi_test.cli.selection_options import select_functions, selection_options
 from diopi_test.run.progress import VisibleProgress
 
 if TYPE_CHECKING:
@@ -30,6 +24,7 @@ if TYPE_CHECKING:
     from diopi_test.run.selection import Selection
 
 T = TypeVar("T")
+"""The result of the work on a function."""
 
 
 @click.command()
@@ -41,6 +36,13 @@ T = TypeVar("T")
     help="Level of the cases: full runs all mutants except those that depend on the size, large runs only these.",
 )
 @selection_options("functions", "families", "expression", "seed", "sample", "shard")
+@click.option(
+    "--kind",
+    "kinds",
+    metavar="KIND",
+    multiple=True,
+    help="Only mutants of this kind, see docs/mutation_testing.md. Can be repeated. --choose then only adds cases.",
+)
 @numerics_option
 @workers_option
 @dask_option
@@ -50,6 +52,7 @@ T = TypeVar("T")
 def mutation_test(
     level: str,
     selection: Selection,
+    kinds: tuple[str, ...],
     numerics: str | None,
     workers: int | None,
     dask: str | None,
@@ -73,7 +76,7 @@ def mutation_test(
     declared = IEEE if numerics is None else find_numerics(numerics)
     functions = select_functions(selection, lambda name: len(select_cases(name, level)))
     with open_spread(workers, dask) as spread:
-        work = partial(run_mutation_tests, level=level, numerics=declared)
+        work = partial(run_mutation_tests, level=level, numerics=declared, kinds=kinds)
         ordered = list(_with_progress("running mutants", work, functions, spread).values())
     print_report(ordered, console)
     if json_file is not None:
@@ -81,14 +84,26 @@ def mutation_test(
     if markdown is not None:
         write_report(markdown, render_page(ordered))
     if choose is not None and level == "full":
-        write_report(choose, _update_selection(choose, ordered))
+        write_report(choose, update_selection(choose, ordered, keeps_cases=bool(kinds)))
     sys.exit(0 if suffices(ordered, declared) else 1)
 
 
-def _update_selection(file: Path, reports: Sequence[MutationReport]) -> dict[str, Sequence[str]]:
-    """Return the smoke selection in a file with the entries of the tested functions replaced."""
+def update_selection(file: Path, reports: Sequence[MutationReport], *, keeps_cases: bool) -> dict[str, Sequence[str]]:
+    """Return the smoke selection in a file, with new entries for the tested functions.
+
+    Args:
+        file: The file with the smoke selection; it need not exist.
+        reports: The reports of the tested functions.
+        keeps_cases: Whether the new cases of a function are added to its previous cases, instead of replacing them.
+
+    Returns:
+        The labels of the cases by function.
+    """
     previous = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    selection = {**previous, **{report.function: report.smoke_selection for report in reports}}
+    chosen = {report.function: report.smoke_selection for report in reports}
+    if keeps_cases:
+        chosen = {name: sorted({*previous.get(name, ()), *labels}) for name, labels in chosen.items()}
+    selection = {**previous, **chosen}
     return {name: selection[name] for name in prototypes() if selection.get(name)}
 
 

@@ -24,7 +24,7 @@ def suggest_next_step(report: Report, log: Path, options: RunOptions) -> str:
         options: Its options.
 
     Returns:
-        What the command does, and the command; an empty string if the run selected no case.
+        A text such as "to see every case in a browser: diopi-test report …"; empty if the run selected no case.
     """
     if not report.summary.collected:
         return ""

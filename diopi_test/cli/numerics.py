@@ -27,3 +27,4 @@ numerics_option = click.option(
     help=f"Evaluate the results for this arithmetic: {', '.join(shipped_names())}, or a TOML file, see "
     "docs/accelerators.md. By default, the arithmetic that the vendor declares.",
 )
+"""The option `--numerics` of commands that evaluate results."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
@@ -15,45 +15,25 @@ import click
 from click.shell_completion import CompletionItem
 
 from diopi_impl.plugins import known_vendors
-from diopi_proto.families import families
-from diopi_proto.interface import prototypes
 from diopi_proto.messages import describe_unknown
-from diopi_proto.types import Dtype
-from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.shuffle import RANDOM, parse_seed
-from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
 from diopi_test.cli.console import UnusableError
-from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output
-from diopi_test.run.collection import collect_level, collect_runtime
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.selection import EXCLUSION_PREFIX, FailedCases, Selection, Shard
+from diopi_test.run.selection import EXCLUSION_PREFIX
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import ParallelMap
 
 
 T = TypeVar("T")
+"""The type of a function's result."""
+
 F = TypeVar("F", bound=Callable[..., Any])
-C = TypeVar("C")
+"""The decorated command."""
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-"""Returns the words that a shell suggests for the incomplete value of an option."""
-
-
-@final
-class Seed(click.ParamType[int]):
-    """The type of a seed: an integer, or `random` for a new seed."""
-
-    name = "seed"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the seed as an integer; fail with a usage error if it is not an integer."""
-        try:
-            return value if isinstance(value, int) else parse_seed(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+"""A function that returns the words that a shell suggests for the incomplete value of an option."""
 
 
 @final
@@ -100,7 +80,7 @@ def default_workers() -> int:
 
 
 def combine_options(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Callable[[F], F]:
-    """Return a decorator that adds several options in this order."""
+    """Return a decorator that adds several options to a command; `--help` lists them in this order."""
 
     def decorate(command: F) -> F:
         for option in reversed(options):
@@ -114,8 +94,8 @@ def complete_names(known: Callable[[], Iterable[str]], *, files: bool = False) -
     """Return a shell completion for names.
 
     Args:
-        known: returns the names, which may also follow `no-`.
-        files: complete file names if no name matches.
+        known: returns the names; a name with the prefix `no-` is completed, too.
+        files: whether to complete file names if no name matches.
 
     Returns:
         The function that click calls for the incomplete value.
@@ -131,15 +111,6 @@ def complete_names(known: Callable[[], Iterable[str]], *, files: bool = False) -
         return found or ([CompletionItem(incomplete, type="file")] if files else [])
 
     return complete
-
-
-_KNOWN_NAMES: Mapping[str, Callable[[], Iterable[str]]] = {
-    "functions": prototypes,
-    "families": families,
-    "dtypes": lambda: Dtype.__members__,
-    "classes": lambda: [case_class.value for case_class in CaseClass],
-}
-"""The names that the shell completes, by field of `Selection`."""
 
 
 @contextmanager
@@ -195,6 +166,8 @@ _only_vendor_option = click.option(
     help="Vendor under test: a name, torch:DEVICE, jax:PLATFORM, module:attribute, or the path of a .so.",
     shell_complete=complete_names(known_vendors, files=True),
 )
+"""The option `--vendor` without `--torch-setup`."""
+
 vendor_option = combine_options([_only_vendor_option, torch_setup_option])
 """The options `--vendor` and `--torch-setup`, which together name the vendor under test."""
 SOAK_LEVEL = "soak"
@@ -224,7 +197,7 @@ def make_level_option(further_names: Sequence[str] = (), further_help: str = "")
 
 
 level_option = make_level_option()
-"""The option `--level` with the names of the levels only."""
+"""The option `--level` of commands that accept only the names of levels."""
 
 data_option = click.option(
     "--data",
@@ -232,9 +205,12 @@ data_option = click.option(
     metavar="DIR",
     help="Folder of the baselines. By default, level smoke is in the package, other levels in the user's cache.",
 )
+"""The option `--data` of commands that read or write baselines."""
+
 workers_option = click.option(
     "-n", "--workers", type=click.IntRange(min=1), help="Number of workers; by default the number of CPUs."
 )
+"""The option `--workers` of commands that use several processes."""
 
 
 def _require_distributed(context: click.Context, option: click.Parameter, address: str | None) -> str | None:
@@ -250,18 +226,19 @@ dask_option = click.option(
     callback=_require_distributed,
     help="Distribute the work over the Dask cluster of this scheduler (tcp://HOST:PORT) instead of local workers.",
 )
+"""The option `--dask` of commands that can use a cluster."""
 
 
 @contextmanager
 def open_spread(workers: int | None, dask: str | None) -> Iterator[ParallelMap]:
-    """Start workers that share the work on many functions, and stop them afterwards.
+    """Start processes that share the work on many functions, and stop them at the end of the context.
 
     Args:
-        workers: the number of local processes; by default the number of CPUs.
-        dask: the address of a cluster's scheduler, instead of local processes.
+        workers: the number of local processes; None for the number of CPUs.
+        dask: the address of the scheduler of a cluster that does the work; None for local processes.
 
     Yields:
-        A function that distributes work.
+        A function that distributes the work, see `ParallelMap`.
 
     Raises:
         UnusableError: if the cluster can't be reached or fails.
@@ -277,127 +254,6 @@ def open_spread(workers: int | None, dask: str | None) -> Iterator[ParallelMap]:
             yield cluster.spread
     except ClusterError as error:
         raise UnusableError(str(error)) from error
-
-
-def shuffle_option(text: str) -> Callable[[F], F]:
-    """Return the option `--shuffle`, whose seed may be omitted; `text` begins its help."""
-    text = f"{text}, determined by the integer SEED; by default a new seed."
-    return click.option("--shuffle", "seed", type=Seed(), is_flag=False, flag_value=RANDOM, metavar="[SEED]", help=text)
-
-
-def _parse_value(parse: Callable[[Any], C]) -> Callable[[click.Context, click.Parameter, Any], C | None]:
-    """Return a callback that parses an option's value and reports an invalid value as a usage error."""
-
-    def callback(context: click.Context, option: click.Parameter, value: Any) -> C | None:
-        try:
-            return None if value is None else parse(value)
-        except SelectionError as error:
-            raise click.BadParameter(str(error), context, option) from error
-
-    return callback
-
-
-def _names_option(option: str, variable: str, noun: str) -> Callable[[F], F]:
-    """Return an option for names, which can be repeated."""
-    text = f"Only this {noun}, or with no-NAME all but this one. Can be repeated."
-    complete = complete_names(_KNOWN_NAMES[variable])
-    callback = _replace_former_classes if variable == "classes" else None
-    return click.option(
-        option, variable, multiple=True, metavar="[no-]NAME", help=text, shell_complete=complete, callback=callback
-    )
-
-
-def _replace_former_classes(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of classes with the former name of `negative` replaced, and print a notice if it occurs."""
-    former, negative = CaseClass.negative.former_name, CaseClass.negative.value
-    replacements = {former: negative, f"{EXCLUSION_PREFIX}{former}": f"{EXCLUSION_PREFIX}{negative}"}
-    current = tuple(replacements.get(name, name) for name in names)
-    if current != names:
-        click.echo(f"--class {former} is deprecated; use --class {negative} instead", err=True)
-    return current
-
-
-def _complete_case(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the matching IDs of cases; before the bracket only the functions, each with an open bracket."""
-    from diopi_test.baseline.level import open_level
-    from diopi_test.baseline.location import folder_to_read
-
-    function, bracket, _ = incomplete.partition("[")
-    if not bracket:
-        return [CompletionItem(f"{name}[") for name in (RUNTIME, *prototypes()) if name.startswith(incomplete)]
-    if function == RUNTIME:
-        cases = list(collect_runtime())
-    else:
-        level, data = context.params.get("level") or "smoke", context.params.get("data")
-        folder = data / level if data else folder_to_read(level)
-        try:
-            cases = collect_level(open_level(folder), lambda name: name == function)
-        except BaselineError:  # the baseline has not been generated
-            cases = []
-    return [CompletionItem(case.id) for case in cases if case.id.startswith(incomplete)]
-
-
-_SELECTION_OPTIONS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
-    "functions": _names_option("--function", "functions", "standard function"),
-    "families": _names_option("--family", "families", "family of functions"),
-    "dtypes": _names_option("--dtype", "dtypes", "element type under test"),
-    "classes": _names_option("--class", "classes", "class of cases"),
-    "expression": click.option(
-        "-k", "expression", metavar="EXPR", help="Only cases whose IDs match this pytest keyword expression."
-    ),
-    "cases": click.option(
-        "--case",
-        "cases",
-        multiple=True,
-        metavar="ID",
-        help="Only the case with this ID. Can be repeated.",
-        shell_complete=_complete_case,
-    ),
-    "failed": click.option(
-        "--failed-in",
-        "failed",
-        type=click.Path(path_type=Path, dir_okay=False),
-        callback=_parse_value(FailedCases.read),
-        metavar="REPORT",
-        help="Only the cases that failed, or have no verdict, in this report (written by --json).",
-    ),
-    "seed": shuffle_option("Shuffle the cases, or the functions"),
-    "sample": click.option(
-        "--sample",
-        type=click.IntRange(min=1),
-        help="With --shuffle: only this number of functions, chosen by SEED.",
-    ),
-    "shard": click.option(
-        "--shard",
-        metavar="I/N",
-        callback=_parse_value(Shard.parse),
-        help="Only part I of N equal parts; 1/N is the first.",
-    ),
-}
-"""The options that select cases or functions, by field of `Selection`."""
-
-
-def selection_options(*fields: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds selection options and passes the command a `Selection`.
-
-    Args:
-        fields: the fields of `Selection`; all fields if empty.
-
-    Returns:
-        The decorator of a command, which gets the parameter `selection`.
-    """
-    names = fields or tuple(_SELECTION_OPTIONS)
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def with_selection(*arguments: Any, **options: Any) -> Any:
-            with convert_selection_errors():
-                selection = Selection(**{name: options.pop(name) for name in names})
-            return command(*arguments, selection=selection, **options)
-
-        return combine_options([_SELECTION_OPTIONS[name] for name in names])(with_selection)
-
-    return decorate
 
 
 COMMIT_VARIABLES = ("DIOPI_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT")
@@ -429,7 +285,7 @@ origin_options = combine_options(
         ),
     ]
 )
-"""The options `device`, `driver` and `commit`, which describe the vendor under test."""
+"""The options `--device`, `--driver` and `--commit`, which describe the device and the vendor under test."""
 
 
 durations_option = click.option(
@@ -439,22 +295,9 @@ durations_option = click.option(
     metavar="N",
     help="Show the N slowest functions and the N slowest cases.",
 )
+"""The option `--durations` of commands that report on cases."""
 
 
 def output_option(name: str, variable: str, text: str) -> Callable[[F], F]:
     """Return an option for a file that the command writes."""
     return click.option(name, variable, type=OutputFile(), metavar="FILE", help=text)
-
-
-def select_functions(selection: Selection, size: Callable[[str], int]) -> list[str]:
-    """Return the selected functions that have cases; raise click.UsageError if there are none.
-
-    Args:
-        selection: the selection of the command line.
-        size: returns the number of cases of a function, which balances shards.
-
-    Returns:
-        The names of the selected functions, in their order.
-    """
-    with convert_selection_errors():
-        return selection.apply_to_functions(list(prototypes()), size)

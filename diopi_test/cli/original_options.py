@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The decorated command."""
 
 
 def _function_options(name: str) -> str:
@@ -40,7 +41,7 @@ def _network_option(name: str) -> str:
 
 
 def _always(advice: str) -> Callable[[str], str]:
-    """Return a function that gives the same advice for every value."""
+    """Return a function that returns this advice for every value of an option."""
     return lambda _: advice
 
 
@@ -61,9 +62,9 @@ ORIGINAL_OPTIONS: Mapping[str, Callable[[str], str]] = {
         "use --vendor PATH of libdiopi_impl.so; `diopi-test import-config` translates device_configs.py to waivers"
     ),
     "--filter_dtype": lambda name: f"use --dtype no-{name or 'NAME'}, once for each type",
-    "--nhwc": _always("pass it to `diopi-test run`: the stored data are the same"),
-    "--nhwc_min_dim": _always("omit it: `diopi-test run --nhwc` converts tensors with 4 and 5 axes"),
-    "--four_bytes": _always("pass --int32-indices to `diopi-test run`: the stored data are the same"),
+    "--nhwc": _always("pass it to `diopi-test run`, which needs no other stored data"),
+    "--nhwc_min_dim": _always("omit it: `diopi-test run --nhwc` converts all tensors that have 4 or 5 axes"),
+    "--four_bytes": _always("pass --int32-indices to `diopi-test run`, which needs no other stored data"),
     "--case_output_dir": _always(_CASE_FILES),
     "--test_cases_path": _always(_CASE_FILES),
     "--file_or_dir": _always(_CASE_FILES),
@@ -74,10 +75,17 @@ ORIGINAL_OPTIONS: Mapping[str, Callable[[str], str]] = {
     "--use_db": _always(_DATABASE),
     "--db_path": _always(_DATABASE),
 }
-"""The options of the original suite, with a function that returns the replacement of an option's value."""
+"""For each option of the original suite, a function that returns the advice for a value of the option."""
 
-SWITCHES = ("--get_model_list", "--nhwc", "--four_bytes", "--html_report", "--use_db", "--filter_dtype")
-"""The options whose value may be omitted."""
+OPTIONS_WITH_OPTIONAL_VALUE = (
+    "--get_model_list",
+    "--nhwc",
+    "--four_bytes",
+    "--html_report",
+    "--use_db",
+    "--filter_dtype",
+)
+"""The options of the original suite whose value may be omitted."""
 
 
 def explain_original_options(*, without: Collection[str] = ()) -> Callable[[F], F]:
@@ -102,13 +110,13 @@ def explain_original_options(*, without: Collection[str] = ()) -> Callable[[F], 
 def _option(word: str, explain: Callable[[str], str]) -> Callable[[F], F]:
     """Return a decorator that adds a hidden option of the original suite. Its use is an error that gives advice."""
     refused = _reject(word, explain)
-    if word in SWITCHES:
+    if word in OPTIONS_WITH_OPTIONAL_VALUE:
         return click.option(word, expose_value=False, hidden=True, is_flag=False, flag_value="", callback=refused)
     return click.option(word, expose_value=False, hidden=True, callback=refused)
 
 
 def _reject(word: str, explain: Callable[[str], str]) -> Callable[[click.Context, click.Parameter, str | None], None]:
-    """Return the callback of an option that raises a usage error with advice for the value."""
+    """Return the callback of an option, which raises a usage error with advice if the option is used."""
 
     def callback(context: click.Context, option: click.Parameter, value: str | None) -> None:
         if value is not None:

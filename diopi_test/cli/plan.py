@@ -59,8 +59,8 @@ def _parse_models(context: click.Context, option: click.Parameter, values: tuple
 def plan(source: Path, models: tuple[str, ...], json_file: Path | None) -> None:
     """Show which functions to implement or fix, in which order, so that more networks can run.
 
-    LOG is a log, or a report that `diopi-test run --json` has written. A run of level `models` decides by the calls of
-    each network. Any other run decides by all cases of the functions that a network calls.
+    LOG is a log, or a report that `diopi-test run --json` has written. If the run has the level `models`, the command
+    evaluates the calls of each network. Otherwise, it evaluates all cases of the functions that a network calls.
 
     Each step names the functions and fixes that the next network needs, with the number of networks that need them, the
     number of distinct calls (cases), and the number of calls per training step.
@@ -103,7 +103,7 @@ def _stage_lines(stage: Stage, sentences: Mapping[str, str], *, is_first: bool) 
 
 
 def _count_kinds(obstacles: Sequence[PlannedObstacle]) -> str:
-    """Return "4 functions and 2 causes"."""
+    """Return the number of obstacles of each kind as text, such as "4 functions and 2 causes"."""
     counts = Counter(entry.obstacle.kind.name for entry in obstacles)
     parts = [pluralize(counts[kind], *nouns) for kind, nouns in NOUNS.items() if counts[kind]]
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
@@ -114,6 +114,6 @@ def _describe(entry: PlannedObstacle) -> str:
     blocked = (
         pluralize(len(entry.networks), "network"),
         pluralize(entry.cases, "case"),
-        f"{pluralize(entry.steps, 'call')} per step",
+        f"{pluralize(entry.calls_per_step, 'call')} per step",
     )
     return f"{VERBS[entry.obstacle.kind.name]} {entry.obstacle.name}: {', '.join(blocked)}"

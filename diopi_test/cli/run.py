@@ -20,6 +20,7 @@ from diopi_proto.messages import describe_unknown, pluralize
 from diopi_test.cases.case import CaseClass
 from diopi_test.cli.check_options import check_options
 from diopi_test.cli.console import UnusableError, console, list_cases, write_report
+from diopi_test.cli.library_families import with_library_families
 from diopi_test.cli.next_step import suggest_next_step
 from diopi_test.cli.numerics import numerics_option
 from diopi_test.cli.options import (
@@ -32,12 +33,13 @@ from diopi_test.cli.options import (
     make_level_option,
     origin_options,
     output_option,
-    selection_options,
     vendor_option,
     workers_option,
 )
 from diopi_test.cli.original_options import explain_original_options
+from diopi_test.cli.selection_options import selection_options
 from diopi_test.cli.severity import fail_on_option
+from diopi_test.cli.target_options import TargetOptions, run_cases_on_target, target_options
 from diopi_test.results.causes.severity import Severity
 from diopi_test.run.limits import DEFAULT_MAX_LOST, DEFAULT_TIMEOUT, SOAK_LEVEL_CALLS
 from diopi_test.run.options import RunOptions
@@ -45,6 +47,7 @@ from diopi_test.traces.files import model_names
 
 if TYPE_CHECKING:
     from diopi_test.results.records import Report
+    from diopi_test.run.interruption import Interruption
     from diopi_test.run.plan import PlannedRun
     from diopi_test.run.recorder import LogContent
 
@@ -57,6 +60,7 @@ MAX_LISTED = 8
 
 
 @click.command()
+@with_library_families
 @vendor_option
 @make_level_option([SOAK_LEVEL], f" {SOAK_LEVEL} stands for the soak tests of level full.")
 @click.option(
@@ -138,6 +142,7 @@ MAX_LISTED = 8
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Perform the runs of this TOML file one after another instead of a single run.",
 )
+@target_options
 @durations_option
 @output_option("--json", "json_file", "Write the report to this file.")
 @output_option("--log", "log", "Write the log to this new file instead of a file in the user's state folder.")
@@ -163,14 +168,22 @@ def run(
     model: str | None,
     changed_functions: tuple[str, ...],
     since: Path | None,
+    target: str | None,
+    runner: Path | None,
+    target_folder: str,
+    time_scale: float,
     **options_of_run: Any,
 ) -> None:
     """Run the suite against a vendor.
+
+    With --family device-runtime or --family collectives, run the cases of a vendor's library of this kind; see
+    docs/device_runtime.md and docs/collectives.md.
 
     Exit status: 0 all executed cases that count passed; 1 a case that counts failed; 2 wrong usage; 3 the vendor does
     not start, no case was executed, some cases have no verdict (for example because the run was interrupted), the
     baseline can't be used, or the report can't be written.
     """
+    from diopi_test.results.log import new_log
     from diopi_test.run.interruption import Interruption
 
     workers = workers or (1 if options_of_run["perf"] else default_workers())
@@ -184,7 +197,7 @@ def run(
         if debug:
             with _convert_errors():  # the debugger handles signals
                 sys.exit(_debug(options))
-        with _convert_errors(), Interruption():
+        with _convert_errors(), Interruption() as interruption:
             if resume is not None:
                 _resume(resume, json_file, options, durations)
             if plan is not None:
@@ -193,7 +206,11 @@ def run(
                 status = _list(options)
             else:
                 _require_memory(options)
-                status = _run(options, json_file, log, resumed, durations)
+                on_target = TargetOptions(
+                    target=target, runner=runner, target_folder=target_folder, time_scale=time_scale
+                )
+                content, options = _execute(options, on_target, log or new_log(), resumed, interruption)
+                status = _conclude(content, options, json_file, durations)
     except KeyboardInterrupt as interrupt:
         raise UnusableError(f"{interrupt} before the report was written") from interrupt
     sys.exit(status)
@@ -210,7 +227,7 @@ def _require_memory(options: RunOptions) -> None:
 
 
 def _select_soak_tests(options: RunOptions) -> RunOptions:
-    """Return the options with the level, the class and the number of calls for which `--level soak` stands."""
+    """Return the options of `--level soak`: level full, only soak tests, and more calls unless `--soak` sets them."""
     is_default = click.get_current_context().get_parameter_source("soak") is ParameterSource.DEFAULT
     selection = replace(options.selection, classes=(*options.selection.classes, CaseClass.soak.value))
     return replace(options, level="full", selection=selection, soak=SOAK_LEVEL_CALLS if is_default else options.soak)
@@ -228,7 +245,19 @@ def _resolve_level(level: str, model: str | None) -> str:
 
 
 def _select_affected(options: RunOptions, functions: tuple[str, ...], since: Path | None) -> RunOptions:
-    """Return the options for the cases that a change can affect, and print which functions these are."""
+    """Restrict the options to the cases that a change can affect, and print the functions of these cases.
+
+    Args:
+        options: The options of the run.
+        functions: The values of `--affected-by`: names of changed functions, separated by commas.
+        since: The log of `--since`; None if the option is not used.
+
+    Returns:
+        The options with the affected cases in their selection.
+
+    Raises:
+        click.UsageError: Both options are used.
+    """
     from diopi_test.run.case_executor import executor_of
     from diopi_test.run.changes import find_affected
 
@@ -343,16 +372,36 @@ def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: i
     run.main([*words, *more], standalone_mode=False)
 
 
-def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed: bool, durations: int) -> int:
-    """Run the suite, write and show the report, and return the exit status."""
-    from diopi_test.baseline.codec import to_json
-    from diopi_test.results.log import new_log
-    from diopi_test.results.report import show
+def _execute(
+    options: RunOptions, on_target: TargetOptions, log: Path, resumed: bool, interruption: Interruption
+) -> tuple[LogContent, RunOptions]:
+    """Run the suite, on a target if the options name one.
+
+    Args:
+        options: The options of the run.
+        on_target: The options of the target.
+        log: The path of the log.
+        resumed: Whether to continue the run of the log.
+        interruption: The interruptions of the run.
+
+    Returns:
+        The content of the log, and the options of the run whose report is written.
+    """
     from diopi_test.run.runner import run as run_suite
 
     if (seed := options.selection.seed) is not None:
         console.print(f"shuffled with seed {seed}", highlight=False)  # before the run, which may be interrupted
-    content: LogContent = run_suite(options, log or new_log(), console, resumed=resumed)
+    if on_target.target is None:
+        return run_suite(options, log, console, resumed=resumed), options
+    with run_cases_on_target(options, on_target, log, interruption) as (evaluation, wait_for):
+        return run_suite(evaluation, log, console, resumed=resumed, wait_for=wait_for), evaluation
+
+
+def _conclude(content: LogContent, options: RunOptions, json_file: Path | None, durations: int) -> int:
+    """Write and show the report of a run, and return the exit status."""
+    from diopi_test.baseline.codec import to_json
+    from diopi_test.results.report import show
+
     report = content.report()
     try:
         if json_file is not None:
@@ -366,7 +415,7 @@ def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed:
 
 
 def _run_plan(plan: Path, json_file: Path | None, workers: int) -> int:
-    """Perform the runs of a plan, each with a separate log, write and show the report, and return the exit status."""
+    """Perform the runs of a plan, each with a new log; write and show the report, and return the exit status."""
     import time
 
     from diopi_test.baseline.codec import to_json

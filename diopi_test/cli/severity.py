@@ -10,6 +10,7 @@ import click
 from diopi_test.results.causes.severity import Severity
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The decorated command."""
 
 
 def fail_on_option(default: Severity | None) -> Callable[[F], F]:

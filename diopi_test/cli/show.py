@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lib_rt import Context
 
 REJECTION_CHECK = "An error code was returned, and the last error contains the reason."
-"""The check of a call with invalid arguments, which has no results to compare."""
+"""The description of the check of a negative test that the call was rejected."""
 
 
 @click.command()
@@ -105,14 +105,18 @@ def _compute(folder: Path, words: str) -> None:
     data = folder.parent
     if not is_described(data):
         return
-    matching = [case for case in collect_described(data, lambda function: True) if words in case.id]
+    part = words.casefold()
+    matching = [case for case in collect_described(data, lambda function: True) if part in case.id.casefold()]
     if len(matching) > 1:
         raise click.UsageError(f"{words!r} matches {len(matching)} cases: {matching[0].id}, {matching[1].id}, …")
     compute_results(data, folder.name, [case.function for case in matching], console)
 
 
 def _describe_checks(loaded: LoadedCase) -> Iterator[str]:
-    """Yield the checks of a case, which are found by running the case on a stub vendor."""
+    """Yield a line for each check of a case.
+
+    The checks are found by running the case on a stub vendor, which returns the expected results.
+    """
     from diopi_test import checks
     from diopi_test.execution.verdict import Verdict
 
@@ -128,7 +132,7 @@ def _describe_checks(loaded: LoadedCase) -> Iterator[str]:
 
 
 def _run_on_stub_vendor(loaded: LoadedCase) -> tuple[Outcome, int]:
-    """Return the outcome of a case on a stub vendor, and the number of calls."""
+    """Run a case on a stub vendor; return the outcome, and the number of calls that were made."""
     from diopi_impl.host_runtime import HostRuntime
     from diopi_test.quality.stub_vendor import StubVendor
     from diopi_test.run.session import run_loaded_case

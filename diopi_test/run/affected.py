@@ -4,7 +4,7 @@ A change of a function can affect:
 
 - the function and its in-place and scalar forms
 - its gradient function
-- functions whose cases take a result of it as an argument (`ResultOf`)
+- functions whose cases take a result of the changed function as an argument (`ResultOf`)
 - for a vendor in Python, all functions whose implementing module is the changed one or imports it
 """
 
@@ -26,7 +26,7 @@ from diopi_test.run.vendor_sources import VendorSources
 @final
 @dataclass(frozen=True, kw_only=True)
 class VendorVersion:
-    """What identifies the version of a vendor and of the baseline that it is tested with.
+    """The version of a vendor, of the baseline that it is tested with, and of the arithmetic that it declares.
 
     Attributes:
         library: the SHA-256 of a compiled vendor's file; empty for a vendor in Python.
@@ -60,7 +60,13 @@ class AffectedCases:
 
     @classmethod
     def by_functions(cls, names: Sequence[str], sources: VendorSources) -> Self:
-        """Return the cases that a change of these functions can affect."""
+        """Return the cases that a change of these functions can affect.
+
+        Args:
+            names: The names of the changed functions.
+            sources: The sources of a vendor in Python. Functions that depend on the module of a changed function are
+                affected, too.
+        """
         changed = frozenset(names)
         for name in names:
             if module := sources.functions.get(name):
@@ -73,7 +79,12 @@ class AffectedCases:
 
     @classmethod
     def since(cls, log: LogContent, version: VendorVersion) -> Self:
-        """Return the cases of a run that the changes since that run can affect, and those without a verdict."""
+        """Return the cases of an earlier run that later changes can affect, and its cases without a verdict.
+
+        Args:
+            log: The log of the earlier run.
+            version: The present version of the vendor and of the baseline.
+        """
         functions, reason = _changes_since(log, version)
         scheduled = log.schedule or ()
         ended = {case.id for case in log.cases.values() if case.verdict is not Verdict.not_run}
@@ -114,7 +125,11 @@ def _changes_since(log: LogContent, version: VendorVersion) -> tuple[frozenset[s
 
 
 def dependent_functions(changed: Iterable[str]) -> frozenset[str]:
-    """Return these functions, their forms, their gradients, and the functions whose cases take their results."""
+    """Return the changed functions, and the functions that depend on them.
+
+    These are the in-place and scalar forms of the changed functions, their gradient functions, and the functions whose
+    cases take a result of one of the forms as an argument.
+    """
     bases = {prototypes()[name].base for name in changed if name in prototypes()}
     if not bases:
         return frozenset(changed)

@@ -47,11 +47,11 @@ def case_text(loaded: LoadedCase, *, full: bool = False) -> Iterator[str]:
 def _describe_origin(loaded: LoadedCase) -> Iterator[str]:
     """Yield lines that describe how a case was derived from stored cases, and what the vendor must do in it."""
     if loaded.chain is not None:
-        yield "  the first of these calls in flight at the same time, each of which has the results of its case:"
+        yield "  these calls in flight at the same time, each with the results of its own case; the first one is shown:"
         yield from (f"    {case.id}" for case in loaded.chain.cases)
         return
     if loaded.soak is not None:
-        yield f"  the first of these calls, which alternate until {loaded.soak.count:,} calls have been made:"
+        yield f"  these calls, which alternate until {loaded.soak.count:,} calls are made; the first one is shown:"
         yield from (f"    {case.id}" for case in loaded.soak.cases)
         return
     if loaded.base is None:
@@ -104,7 +104,7 @@ def _describe_layout(tensor: BaselineTensor | Expected) -> str:
 
 
 def _describe_argument(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
-    """Yield lines that describe an argument: tensors with form and values, attributes with their value."""
+    """Yield lines that describe an argument: a tensor with its layout and its elements, any other value as text."""
     for name, entry in _name_entries(parameter.c_name, value):
         if isinstance(entry, BaselineTensor):
             yield f"  {name}: {_describe_layout(entry)}"
@@ -145,7 +145,11 @@ def _describe_accuracy(expected: Expected) -> Iterator[str]:
 
 
 def _budget_text(budget: Budget, expected: Expected) -> str:
-    """Describe the budget in ulps; at 0, where an ulp of float64 is extremely small, describe it as a number."""
+    """Return a description of the smallest, the median and the largest budget of the elements of a result.
+
+    Budgets are in ulps of the expected elements. If one is infinite in ulps (for an expected 0, whose ulp is extremely
+    small), all budgets are absolute numbers.
+    """
     units, name = budget.to_ulps(expected.values, expected.dtype), " ulps"
     if np.isinf(units).any():
         units, name = budget.unit, ""
@@ -160,7 +164,7 @@ def _describe_array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[
     if values.size > 1 and is_inexact(dtype) and values.dtype.kind != "c":
         yield f"    {_describe_range(values.astype(np.float64))}"
     threshold = sys.maxsize if full else MAX_COMPLETE_ELEMENTS
-    with np.errstate(invalid="ignore"):  # signalling NaN
+    with np.errstate(invalid="ignore"):  # signaling NaN
         text = np.array2string(values, threshold=threshold, edgeitems=EDGE_ELEMENTS, max_line_width=100)
     yield indent(text, "    ")
 

@@ -14,7 +14,11 @@ from diopi_test.run.limits import CaseOptions, Limits
 
 
 class CaseExecutor(Protocol):
-    """The interface of executors, which run cases in workers; see `isolation.executor.Executor`."""
+    """The interface of executors, which run cases in workers; see `isolation.executor.Executor`.
+
+    Attributes:
+        notes: problems of the run that belong to no case, as sentences.
+    """
 
     notes: list[str]
 
@@ -31,7 +35,13 @@ class CaseExecutor(Protocol):
         report: Callable[[Collected, Outcome, float], None],
         policy: FailurePolicy | None = ...,
     ) -> None:
-        """Run the cases and report each of them once."""
+        """Run the cases and report each of them once.
+
+        Args:
+            batches: The cases.
+            report: Receives each case with its outcome and its duration in seconds.
+            policy: Which failures count; an executor confirms only these.
+        """
 
 
 def executor_of(vendor: str, limits: Limits, options: CaseOptions, *, workers: int, dask: str | None) -> CaseExecutor:

@@ -21,7 +21,7 @@ from diopi_test.run.source import CaseSource
 from diopi_test.run.vendor_sources import VendorSources
 
 StartVendor = Callable[[], CaseExecutor]
-"""Returns an executor with one worker process of the vendor."""
+"""A function that returns an executor with one worker process of the vendor."""
 
 
 def find_affected(
@@ -65,7 +65,14 @@ def find_affected(
 
 
 def _read_version(vendor: str, baseline: str, start: StartVendor, numerics: Numerics | None) -> VendorVersion:
-    """Return the version of the vendor of a run on the baseline with this digest."""
+    """Return the present version of the vendor and of the baseline.
+
+    Args:
+        vendor: The vendor, as `diopi_impl.find_vendor` takes it. A file is hashed, and not loaded.
+        baseline: The digest of the baseline.
+        start: Starts a vendor that is not a file.
+        numerics: The arithmetic that the run assumes; None for the arithmetic that the vendor declares.
+    """
     library = Path(vendor)
     if library.is_file():
         digest = hashlib.sha256(library.read_bytes()).hexdigest()

@@ -22,11 +22,11 @@ from diopi_test.run.isolation.executor import DEFAULT_CASE_OPTIONS, DEFAULT_LIMI
 from diopi_test.run.limits import CaseOptions, Limits
 
 ReportCase = Callable[[Collected, Outcome, float], None]
-"""Receives a case that ended, its outcome, and the seconds that it took."""
+"""A function that receives a case that ended, its outcome, and the seconds that it took."""
 
 
 def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Sequence[ScheduledCase]]:
-    """Split each batch into one batch per function. Keep a batch whole if it returns to an earlier function."""
+    """Split each batch into one batch per function; keep batches in which a function's cases are not consecutive."""
     for batch in batches:
         pieces: dict[str, list[ScheduledCase]] = {}
         for scheduled in batch:
@@ -39,12 +39,18 @@ def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Se
 class ClusterExecutor:
     """An executor on a Dask cluster, with the methods of `isolation.executor.Executor`.
 
-    A batch goes to a worker with a free device, whose own `Executor` runs it. If the worker dies, another one runs the
-    batch; if these die too, its cases run one by one. A case that kills every worker is reported as crashed. Each
-    case is reported once.
+    The cluster assigns each batch to a Dask worker with a free device, where an `Executor` runs the batch. If the Dask
+    worker dies, other Dask workers run the batch again. If all of them die, the cases of the batch run one by one. A
+    case that kills every Dask worker on its own is reported as crashed. Each case is reported once.
+
+    Args:
+        address: The address of the scheduler of the cluster.
+        vendor: The vendor, as `diopi_impl.find_vendor` takes it on each Dask worker.
+        limits: The resources that the cases may use.
+        options: How to run and check the cases.
 
     Attributes:
-        notes: problems that belong to no case.
+        notes: problems of the run that belong to no case.
     """
 
     def __init__(
@@ -55,7 +61,7 @@ class ClusterExecutor:
         here = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
         dump = options.dump.absolute() if options.dump else None
         self._template = Batch(run=uuid4().hex, vendor=here, limits=limits, options=replace(options, dump=dump))
-        self._repetitions: deque[Batch] = deque()  # whose workers died
+        self._repetitions: deque[Batch] = deque()  # batches to run again because their Dask workers died
         self._lost: Counter[str] = Counter()
         self._vendor = ""
 
@@ -76,9 +82,14 @@ class ClusterExecutor:
             self._cluster.__exit__()
 
     def describe(self) -> Description:
-        """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
-        questions = iter([_to_json(self._template)])
-        for _, reply in self._cluster.run_calls(run_batch, lambda: next(questions, None), self._on_killed):
+        """Return the vendor's description of itself.
+
+        Raises:
+            VendorError: The vendor does not start (VendorNotFoundError: a Dask worker does not find it), or every Dask
+                worker that loaded it has died.
+        """
+        requests = iter([_to_json(self._template)])
+        for _, reply in self._cluster.run_calls(run_batch, lambda: next(requests, None), self._on_killed):
             result = _from_json(reply)
             self._check_vendor(result)
             if result.description is not None:
@@ -92,7 +103,9 @@ class ClusterExecutor:
         report: ReportCase,
         policy: FailurePolicy | None = None,
     ) -> None:
-        """Run the cases, each batch in order by one process, and report each case once, with the seconds it took.
+        """Run the cases and report each of them once.
+
+        The cases of one function in a batch run in order in one process, as long as this process does not die.
 
         Args:
             batches: The cases.
@@ -123,7 +136,10 @@ class ClusterExecutor:
         )
 
     def _next(self, work: Iterator[Batch]) -> str | None:
-        """Return the next batch as JSON, repetitions first, or None; report cases of abandoned functions as not run."""
+        """Return the next batch as JSON, or None if no batch is left.
+
+        Batches whose Dask workers died come first. Cases of abandoned functions are removed and reported as not run.
+        """
         while batch := self._repetitions.popleft() if self._repetitions else next(work, None):
             if scheduled := tuple(item for item in batch.scheduled if not self._report_if_abandoned(item)):
                 return _to_json(replace(batch, scheduled=scheduled))
@@ -139,7 +155,7 @@ class ClusterExecutor:
         return True
 
     def _on_killed(self, text: str) -> None:
-        """Handle a batch whose Dask workers all died: retry its cases one by one, or report the only one."""
+        """Handle a batch whose Dask workers all died: retry its cases one by one; report a single case as crashed."""
         batch = from_json(Batch, json.loads(text))
         if len(batch.scheduled) > 1:
             self._repetitions += [replace(batch, scheduled=(item,)) for item in batch.scheduled]

@@ -24,7 +24,7 @@ from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.limits import CaseOptions, Limits
 
 MAX_IDLE_SECONDS = 60.0
-"""Seconds without a batch after which a device is closed, because the client may have died."""
+"""Seconds without a batch after which an idle executor closes its device, because the client may have died."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Batch:
 
     Attributes:
         run: the unique name of the run to which the cases belong.
-        vendor, limits, options: as `Executor` takes them.
+        vendor, limits, options: the arguments of `Executor`.
         scheduled: the cases.
         policy: which of their failures count, and which cases are known flakes.
     """
@@ -97,7 +97,11 @@ class IdleExecutors:
 
     @contextmanager
     def lend(self, batch: Batch) -> Iterator[Executor]:
-        """Lend an executor to a batch. It is reused for the next batch unless an exception is raised."""
+        """Lend an executor to a batch, and take it back at the end of the context, or close it after an exception.
+
+        Yields:
+            An idle executor of the same run, or a new one.
+        """
         with self._lock:
             self._timer.cancel()
             leaving = [] if batch.run == self._run else self._take_all()
@@ -113,7 +117,10 @@ class IdleExecutors:
         self._return(batch.run, executor)
 
     def _return(self, run: str, executor: Executor) -> None:
-        """Accept an executor that is no longer in use. A timer closes it unless another batch reuses it first."""
+        """Add an executor to the idle executors of its run; close it if another run has begun or the run is abandoned.
+
+        A timer closes an idle executor unless a batch uses it first.
+        """
         with self._lock:
             is_wanted = run == self._run and run not in self.abandoned
             if is_wanted:
@@ -126,7 +133,7 @@ class IdleExecutors:
             _close([executor])
 
     def close(self, run: str | None = None) -> list[str]:
-        """Close the idle devices of a run, or all idle devices, and return their problems."""
+        """Close the idle executors of a run, or all idle executors if `run` is None; return their notes."""
         with self._lock:
             leaving = self._take_all() if run in (None, self._run) else []
         return _close(leaving)
@@ -142,7 +149,20 @@ IDLE_EXECUTORS = IdleExecutors()
 
 
 def run_batch(text: str) -> str:
-    """Return the `BatchResult` of a `Batch`, both as JSON; raise ClusterError if a baseline file is missing."""
+    """Run a `Batch` and return its `BatchResult`, both as JSON.
+
+    A batch that fails because of a passing problem of this machine is run a second time.
+
+    Args:
+        text: The batch.
+
+    Returns:
+        The result.
+
+    Raises:
+        ClusterError: This Dask worker lacks a baseline file, or the run was interrupted.
+        ForkServerError: The processes can't be started.
+    """
     batch = from_json(Batch, json.loads(text))
     _check_files(batch)
     try:
@@ -153,7 +173,7 @@ def run_batch(text: str) -> str:
 
 
 def _run(batch: Batch) -> BatchResult:
-    """Run a batch of cases; return the cases that ended, and why the batch stopped if the vendor can't be loaded."""
+    """Run a batch of cases once; a vendor that does not start becomes part of the result."""
     ended: list[EndedCase] = []
 
     def report(case: Collected, outcome: Outcome, seconds: float) -> None:
@@ -200,12 +220,12 @@ def _check_files(batch: Batch) -> None:
 
 
 async def close_devices(run: str) -> list[str]:
-    """Close the devices of a run on this worker, and return their problems."""
+    """Close the idle executors of a run on this Dask worker, and return their notes."""
     return await asyncio.to_thread(IDLE_EXECUTORS.close, run)
 
 
 async def abandon(run: str) -> list[str]:
-    """End a run on this worker: close idle devices at once, and the others after their current case."""
+    """End a run on this Dask worker: close idle executors at once, and the others after their current case."""
     IDLE_EXECUTORS.abandoned.add(run)
     return await close_devices(run)
 

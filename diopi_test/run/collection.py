@@ -1,4 +1,4 @@
-"""The cases of a run before they are executed, and the records of how they ended."""
+"""Lists of cases, collected from manifests and descriptions without reading the data of the cases."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Collected:
 
     @property
     def id(self) -> str:
-        """Return `function[label]`."""
+        """Return the ID of the case: `function[label]`."""
         return f"{self.function}[{self.label}]"
 
     def record(self, outcome: Outcome, seconds: float) -> CaseRecord:
-        """Return the record of the case with this outcome."""
+        """Return the record of the case for the log: the case, its outcome, and its duration in seconds."""
         return CaseRecord(
             id=self.id,
             function=self.function,
@@ -63,15 +63,28 @@ class Collected:
 
 
 def collect_level(level: StoredLevel, wanted: Callable[[str], bool] | None = None) -> list[Collected]:
-    """Collect the cases of a level without opening a baseline file."""
+    """Return the cases of a level from its manifest, in order, without opening a baseline file.
+
+    Args:
+        level: The level.
+        wanted: Returns whether to collect the cases of a function; None for all functions.
+    """
     functions = [function for function in level.functions if wanted is None or wanted(function)]
     return [_collected(function, case) for function in functions for case in level.cases(function)]
 
 
 def demand_int32_indices(cases: Sequence[Collected], level: str) -> list[Collected]:
-    """Return the cases; those that are open only because of int32 indices get the class that they otherwise have."""
+    """Return the cases of a level as a run demands them if the vendor must support int32 indices.
 
-    def of_class(case: Collected) -> Collected:
+    PyTorch requires int64 indices, so a case with int32 indices normally has the class `open`. Here it gets the class
+    that the same case with int64 indices has, or `callers` if it is derived from a stored case.
+
+    Args:
+        cases: The cases.
+        level: The name of the level.
+    """
+
+    def demand(case: Collected) -> Collected:
         if case.case_class is not CaseClass.open:
             return case
         classes = _classes_with_int32_indices(case.function, level)
@@ -80,14 +93,14 @@ def demand_int32_indices(cases: Sequence[Collected], level: str) -> list[Collect
             return case
         return replace(case, case_class=CaseClass.callers if case.base else demanded)
 
-    return [of_class(case) for case in cases]
+    return [demand(case) for case in cases]
 
 
 @cache
 def _classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseClass]:
-    """Return the required classes of cases that are open only because of int32 indices, by label.
+    """Return the cases of a function that are open only because of int32 indices: by label, the class that they get.
 
-    Levels of networks' calls have no such cases. Levels that are not built in have none either.
+    The result is empty for levels that consist of calls of networks, and for levels that are not built in.
     """
     if level not in LEVELS or LEVELS[level].models:
         return {}
@@ -101,7 +114,7 @@ def _classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseC
 
 
 def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> list[Collected]:
-    """Collect the cases of a level whose inputs are generated, whether their results exist or not.
+    """Return the cases of a level whose inputs are generated, whether their results exist or not.
 
     Args:
         level: The name of the level.
@@ -121,7 +134,7 @@ def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> l
 
 
 def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collected]:
-    """Collect the cases that the folder `data` describes, whether their results exist or not.
+    """Return the cases that the folder `data` describes, whether their results exist or not.
 
     Args:
         data: The folder.
@@ -139,7 +152,7 @@ def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collect
 
 
 def collect_file(path: Path) -> Iterator[Collected]:
-    """Collect the cases of a baseline file without opening it; raise BaselineError if its manifest is unusable."""
+    """Return the cases of a baseline file from the manifest; raise BaselineError if the manifest is unusable."""
     return (_collected(path.stem, case) for case in open_level_of_file(path).cases(path.stem))
 
 
@@ -155,5 +168,5 @@ def _collected(function: str, case: ListedCase) -> Collected:
 
 
 def collect_runtime() -> Iterator[Collected]:
-    """Collect the cases of the nine runtime functions."""
+    """Return the cases of the nine functions of the runtime, which are not stored in a baseline."""
     return (Collected(function=RUNTIME, label=case.name) for case in RUNTIME_CASES)

@@ -26,7 +26,15 @@ T = TypeVar("T")
 
 
 def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
-    """Return the only selected case; raise SelectionError with examples if there is not exactly one."""
+    """Return the only case of the selection.
+
+    Args:
+        cases: The selected cases.
+        name: Returns the name of a case, for the message.
+
+    Raises:
+        SelectionError: There is no case, or more than one; the message names the first ones.
+    """
     if len(cases) != 1:
         examples = f": {', '.join(map(name, cases[:MAX_SIMILAR_IDS]))}" if cases else ""
         more = ", …" if len(cases) > MAX_SIMILAR_IDS else ""
@@ -65,7 +73,7 @@ def debug(
 def _hints(case: str, *, stored: bool) -> Iterator[str]:
     """Yield lines with the process number and the commands that start a debugger."""
     command = shlex.join(sys.orig_argv)
-    yield f"{case} runs in this process, {os.getpid()}; a crash prints the stack, SIGINT ends what hangs"
+    yield f"{case} runs in this process, {os.getpid()}; a crash prints the stack, Ctrl-C ends a call that hangs"
     yield f"  gdb --args {command}"
     yield f"  lldb -- {command}"
     if stored:

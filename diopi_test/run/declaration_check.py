@@ -26,11 +26,15 @@ NUMERICS = "numerics"
 
 
 _MEASURED_WITH = {"convolution_products": "float32_products"}
-"""Fields that the measurement of another field includes."""
+"""Fields that are not measured on their own: the field on the right is measured for both."""
 
 
 def select_fields(declared: Numerics) -> list[str]:
-    """Return the fields to measure: all fields, except for those about which a declaration makes no statement."""
+    """Return the names of the fields of a declaration to measure.
+
+    Fields that are None are omitted, because the declaration says nothing about them. So are names and other fields
+    that do not describe the arithmetic, and fields that are measured together with another one.
+    """
     names = [entry.name for entry in fields(Numerics) if entry.name not in {*LABELS, *_MEASURED_WITH}]
     return [name for name in names if getattr(declared, name) is not None]
 
@@ -45,8 +49,10 @@ def measure_field(vendor: BaseVendor, device: Device, declared: Numerics, name: 
         name: The field.
 
     Returns:
-        A check result per contradiction; it has passed unless the vendor uses what it does not declare. A field without
-        contradictions has one check result without a message, and a field that was not measured has none.
+        An outcome with the verdict `passed`, which has one check result per contradiction. The check has failed if the
+        vendor uses arithmetic that is not declared, and has passed if arithmetic is declared that the vendor does not
+        use. Without a contradiction, there is one passed check result without a message. If the field could not be
+        measured, there is no check result.
     """
     from diopi_test.fingerprint.numerics import find_contradictions, measure_on_device
 
@@ -61,14 +67,15 @@ def measure_field(vendor: BaseVendor, device: Device, declared: Numerics, name: 
 
 
 def check_declaration(executor: CaseExecutor, declared: Numerics) -> DeclarationCheck:
-    """Compare a declaration with measurements of the vendor.
+    """Measure each field of a declared arithmetic in a worker, and compare the measurements with the declaration.
 
     Args:
         executor: The executor of the run, whose workers measure.
         declared: The declared arithmetic of the run.
 
     Returns:
-        The comparison. Measurements that fail, or during which the vendor crashes, are in it with the reason.
+        The comparison. Fields whose measurement failed, or during which the vendor crashed, are listed as not measured,
+        with the reason.
     """
     names = select_fields(declared)
     outcomes: dict[str, Outcome] = {}

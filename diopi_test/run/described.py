@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 def compute_results(
     data: Path, level: str, functions: Sequence[str], console: Console, *, workers: int = 1
 ) -> list[str]:
-    """Compute the missing results of the functions, and print how many cases the reference rejects.
+    """Compute the missing results of cases that a folder describes, and print how many cases the reference rejects.
+
+    Args:
+        data: The folder with the descriptions.
+        level: The name of the level to which the results are written.
+        functions: The functions whose results are computed.
+        console: The console for progress.
+        workers: The number of processes.
 
     Returns:
         A line for each internal error.
@@ -53,6 +60,6 @@ def compute_results(
 
 
 def with_results(level: StoredLevel, cases: Sequence[Collected]) -> list[Collected]:
-    """Return the cases that have stored results, and the cases of the runtime, which need no results."""
+    """Return, in order, the cases that have results at a level, and the cases of the runtime, which need no results."""
     stored = {case.id: case for case in collect_level(level)}
     return [stored.get(case.id, case) for case in cases if case.function == RUNTIME or case.id in stored]

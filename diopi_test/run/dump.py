@@ -4,11 +4,15 @@
     expected.NAME         the expected result
     budget.NAME           the largest accepted error of each element; missing if the result must be exact
     specified.NAME        whether each element is specified; missing if all are
-    result.CALL.NAME      a result of the call CALL: first, second, waited, relaid, plain, refused, or call-1, call-2, …
+    result.CALL.NAME      a result of the call CALL (see below)
     changed.CALL.NAME     an input that the call CALL changed, after the call
     info                  JSON text: the case, its attributes, and the element type, shape and strides of every tensor
 
 NumPy has no bfloat16. These arrays are stored as float32, which represents them exactly, and `info` lists their names.
+
+The names of calls are `first`, `second`, `waited`, `relaid` and `plain` for a valid call (see `CallSequence`),
+`refused` for a negative test, `call-1`, `call-2`, … for a chain, and `first` and `wrong` (the first wrong call) for a
+soak test.
 """
 
 from __future__ import annotations
@@ -132,7 +136,7 @@ def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _info(case: BaselineCase, records: Mapping[str, CallRecord], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the description of a case and its calls, as JSON."""
+    """Return the description of a case and its calls, in types that JSON can represent."""
     attributes = {name: value for name, value in case.arguments.items() if not _has_tensors(value)}
     return {
         "case": case.id,

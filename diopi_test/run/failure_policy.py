@@ -36,7 +36,7 @@ class FailurePolicy:
         return is_counted and self.waivers.apply(severe).verdict in UNSUCCESSFUL
 
     def retries_for(self, case_id: str) -> int:
-        """Return how often a failed case is retried because it is a known flake; 0 if it is not."""
+        """Return how often a failed case is retried because it is a known flake; 0 for other cases."""
         return self.waivers.retries_for(case_id)
 
     def for_cases(self, ids: Iterable[str]) -> FailurePolicy:

@@ -35,10 +35,9 @@ class IdenticalFailures:
     _has_computed: bool = field(default=False, init=False)
 
     def reason_to_stop(self, record: CaseRecord) -> str:
-        """Count a case that has ended, and return why the run stops; empty if it goes on.
+        """Count a case that has ended, and return why the run stops; an empty text if the run continues.
 
-        Calls that must be rejected, cases of the runtime and cases that were not executed, such as functions that are
-        not implemented, do not matter.
+        Negative tests, cases of the runtime and cases that were not executed are ignored.
 
         Args:
             record: the record of the case, with waivers applied.
@@ -61,7 +60,7 @@ class IdenticalFailures:
 
     @property
     def _is_reached(self) -> bool:
-        """Return whether so many calls failed identically that the run ends."""
+        """Return whether enough calls failed identically for the run to stop."""
         if self.limit is not None:
             return self._number >= self.limit
         return not self._has_computed and self._number >= DEFAULT_LIMIT and len(self._functions) >= MIN_FUNCTIONS
@@ -74,7 +73,7 @@ def _is_executed_call(record: CaseRecord) -> bool:
 
 
 def _status(record: CaseRecord) -> str:
-    """Return the status and the message of a call that has no result; empty if there is a result to check."""
+    """Return the error code and the message of a call that has no result; empty if the call passed or has a result."""
     if record.verdict not in UNSUCCESSFUL:
         return ""
     cause = provisional_cause(record)

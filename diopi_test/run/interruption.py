@@ -17,7 +17,8 @@ _PATIENCE = 5.0
 class Interruption:
     """A context manager in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt with the signal's name.
 
-    A signal that is ignored stays ignored: SIGINT in the background of a shell, SIGHUP under `nohup`.
+    A signal that is ignored stays ignored: SIGINT in the background of a shell, SIGHUP under `nohup`. After a signal,
+    further signals have no effect for a few seconds.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,13 @@ class Interruption:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raise an interruption again if it was lost in a finalizer or in a callback of the garbage collector."""
+        """Check whether a signal has arrived earlier.
+
+        Python drops an exception that is raised in a finalizer or in a callback of the garbage collector.
+
+        Raises:
+            KeyboardInterrupt: A signal has arrived.
+        """
         if self._message:
             raise KeyboardInterrupt(self._message)
 

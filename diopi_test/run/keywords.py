@@ -33,7 +33,7 @@ class _UndecidedError(Exception):
 
 @dataclass(frozen=True)
 class Keywords:
-    """A keyword expression; SelectionError if it is malformed."""
+    """A keyword expression, such as `softmax and not float16`. Raises SelectionError if it is malformed."""
 
     text: str
 

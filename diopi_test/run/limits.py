@@ -11,11 +11,10 @@ DEFAULT_TIMEOUT = 120.0
 """The default number of seconds after which a case counts as hanging."""
 
 DEFAULT_MAX_LOST = 5
-"""The default number of cases of a function that may crash or hang before the function is abandoned."""
+"""The default number of cases of a function that may crash, hang or run out of memory before it is abandoned."""
 
 DEFAULT_CHAIN_LENGTH = 4
-"""The default number of calls of a chain of calls in flight."""
-
+"""The default maximum number of calls of a chain, whose calls are in flight at the same time."""
 
 DEFAULT_SOAK_CALLS = 200
 """The default number of calls of the soak test of a function."""
@@ -34,8 +33,8 @@ class Limits:
     Attributes:
         timeout: seconds a case may take.
         memory: bytes of memory that a worker may use; None for any number.
-        lost: the number of cases of a function that may crash, hang or run out of memory. After that, its
-            remaining cases are not run.
+        lost: the number of cases of a function that may crash, hang or run out of memory. After that, the remaining
+            cases of the function are not run.
     """
 
     timeout: float = DEFAULT_TIMEOUT
@@ -51,11 +50,12 @@ class CaseOptions:
         enabled_checks: the names of the checks that decide the verdict; None for all.
         conversions: the names of conversions that are applied to each case, see `diopi_test.execution.conversions`.
         dump: the folder to which failed cases are written; None to write none.
-        in_flight: the maximum number of calls of a chain of calls in flight.
+        in_flight: the maximum number of calls of a chain, whose calls are in flight at the same time.
         soak_calls: the number of calls of a soak test.
         soak_seconds: the seconds after which a soak test makes no further calls.
         perf: whether to time the calls of cases that pass.
-        draws_inputs: whether workers generate inputs again, for which the fork server imports the references.
+        draws_inputs: whether workers generate inputs again because they are not stored. The fork server then imports
+            the references.
         numerics: the arithmetic for which cases are evaluated; None for the arithmetic that the vendor declares.
     """
 

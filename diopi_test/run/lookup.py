@@ -1,4 +1,4 @@
-"""Lookup of a case by its ID or a unique part of it, and loading it, as stored or derived from a stored case."""
+"""Find a case by its ID or by a unique part of its ID; load a stored case, or derive a case from a stored case."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from diopi_test.run.collection import Collected, collect_file
 from diopi_test.run.limits import CaseOptions
 
 DEFAULT_OPTIONS = CaseOptions()
-"""The options of a run that has none, under which cases are looked up unless the caller passes others."""
+"""The options under which a case is loaded unless the caller passes others."""
 
 MAX_SIMILAR_IDS = 10
 """The maximum number of similar IDs in a message."""
@@ -44,7 +44,7 @@ class LoadedCase:
     Attributes:
         case: the case.
         base: the stored case from which it is derived; None if the case itself is stored.
-        flaw: the flaw of a negative test, else None.
+        flaw: the reason why the call of a negative test is invalid; None for other cases.
         chain: the calls of a case of class `concurrent`, of which `case` is the first; None for other cases.
         soak: the calls of a case of class `soak`, of which `case` is the first; None for other cases.
     """
@@ -57,7 +57,7 @@ class LoadedCase:
 
     @property
     def calls(self) -> Sequence[BaselineCase]:
-        """Return the stored cases that a chain or a soak test consists of; for other cases, the case."""
+        """Return the cases whose calls a chain or a soak test consists of; for other cases, only the case itself."""
         if self.soak is not None:
             return self.soak.cases
         return [self.case] if self.chain is None else self.chain.cases
@@ -70,7 +70,7 @@ def load_case(
     *,
     open_file: OpenFile | None = None,
 ) -> LoadedCase:
-    """Load a case from a baseline file and apply the conversions.
+    """Load a case from a baseline file: apply the conversions to the stored case, and derive the case if necessary.
 
     Args:
         file: The baseline file.
@@ -88,8 +88,9 @@ def load_case(
     """
     convert_case = partial(convert, names=options.conversions)
     if collected.case_class is CaseClass.concurrent:
-        opened = open_file or partial(_open_next_to, file)
-        members = choose_members(collected.label, file, opened, options.in_flight, convert_case)
+        members = choose_members(
+            collected.label, file, open_file or partial(_open_next_to, file), options.in_flight, convert_case
+        )
         chain = Chain(KINDS[collected.label], members)
         return LoadedCase(case=_first_of(members, collected), base=members[0], chain=chain)
     if collected.case_class is CaseClass.soak:
@@ -97,8 +98,11 @@ def load_case(
         test = SoakTest(cases=members, count=options.soak_calls, seconds=options.soak_seconds)
         return LoadedCase(case=_first_of(members, collected), base=members[0], soak=test)
     stored = convert_case(file.case(collected.base or collected.label))
-    if not collected.base:
-        return LoadedCase(case=stored)
+    return _derive_case(stored, collected) if collected.base else LoadedCase(case=stored)
+
+
+def _derive_case(stored: BaselineCase, collected: Collected) -> LoadedCase:
+    """Return a negative test, or a case with aliased or ignored arguments, that is derived from a stored case."""
     if collected.case_class is CaseClass.negative:
         negative = make_negative_case(stored, collected.label)
         return LoadedCase(case=negative.case, base=stored, flaw=negative.flaw)
@@ -109,12 +113,12 @@ def load_case(
 
 
 def _first_of(members: Sequence[BaselineCase], collected: Collected) -> BaselineCase:
-    """Return the first of several calls as a case with the label and the class of the derived case."""
+    """Return a chain or a soak test as a case: its first call, with the label and the class of the derived case."""
     return replace(members[0], label=collected.label, case_class=collected.case_class, smoke=False)
 
 
 def _open_next_to(file: BaselineFile, function: str) -> BaselineFile | None:
-    """Open the baseline file of a function at the level of another one; return None if the level has none."""
+    """Open the baseline file of a function at the level of `file`; return None if the level has none."""
     level = open_level_of_file(file.path)
     return level.open(function) if function in level.functions else None
 
@@ -123,7 +127,7 @@ def find_case(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
     """Return the case whose ID is `words`, or the only case whose ID contains it, with its file.
 
     Args:
-        paths: The baseline files; only files whose function may match are opened.
+        paths: The baseline files of the functions to search.
         words: `function[label]` or a part of it. Case is ignored in a part.
 
     Returns:
@@ -145,7 +149,7 @@ def find_case(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
 
 
 def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
-    """Yield the files that may contain a case with `words` in its ID."""
+    """Yield the files of the functions that `words` names, or all files if it names no function."""
     function, bracket, _ = words.partition("[")
     if bracket:
         exact = [path for path in paths if path.stem == function]

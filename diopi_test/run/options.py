@@ -39,11 +39,11 @@ SOAK_CHECKS = ("soak", "growth")
 """Checks of soak tests only."""
 
 CONVERSIONS = ("nhwc", "int32_indices")
-"""The options that name a conversion of `diopi_test.execution.conversions`."""
+"""The options of a run that are also names of conversions in `diopi_test.execution.conversions`."""
 
 
 def rename_check(name: str) -> str:
-    """Return the current name of a check; `name`, with `no-` before it or not, may be the name in an older version."""
+    """Return the current name of a check that may have its name of an older version; a prefix `no-` is kept."""
     prefix = EXCLUSION_PREFIX if name.startswith(EXCLUSION_PREFIX) else ""
     check = name.removeprefix(EXCLUSION_PREFIX)
     return prefix + current_check_name(check)
@@ -59,7 +59,7 @@ def known_checks() -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of a run; SelectionError if a check is not known.
+    """The options of a run. Raises SelectionError if a check is not known.
 
     Attributes:
         vendor: as `diopi_impl.find_vendor` takes it.
@@ -69,9 +69,9 @@ class RunOptions:
         workers: number of processes.
         timeout: seconds a case may take.
         memory: MiB of memory that a worker may use; None for any number.
-        max_lost: the number of cases of a function that may crash, hang or run out of memory. After that, its
-            remaining cases are not run.
-        max_failures: after how many cases that did not succeed the run stops; None for never.
+        max_lost: the number of cases of a function that may crash, hang or run out of memory. After that, the remaining
+            cases of the function are not run.
+        max_failures: after how many failures that count the run stops, see `FailurePolicy.counts`; None for never.
         stop_after_identical: after how many identical failures in a row the run stops, see `IdenticalFailures`.
         checks: the names of the enabled checks; the prefix `no-` disables a check; empty for all checks.
         nhwc, int32_indices: the conversions to apply to each case, see `diopi_test.execution.conversions`.
@@ -84,8 +84,9 @@ class RunOptions:
         huge: whether to run the cases of the level with tensors in a storage of more than 2^31 bytes.
         strict: whether a vendor conforms only if no case fails, whatever its class and severity are.
         fail_on: the least severity of failed cases that affect the exit status, unless `strict` is set.
-        in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.
-        soak: the number of calls of the soak test of each function; 0 leaves out all soak tests.
+        in_flight: the maximum number of calls of a chain, whose calls are in flight at the same time; 0 omits all
+            chains.
+        soak: the number of calls of the soak test of each function; 0 omits all soak tests.
         perf: whether to time the calls of cases that pass.
         device, driver: the device under test and the version of its driver, for the report.
         commit: the revision of the vendor's sources, for the report.
@@ -125,7 +126,7 @@ class RunOptions:
 
     @property
     def limits(self) -> Limits:
-        """Return the resources that a case may use."""
+        """Return the resources that the cases may use."""
         return Limits(self.timeout, self.memory << 20 if self.memory else None, self.max_lost)
 
     @property
@@ -165,7 +166,11 @@ class RunOptions:
         )
 
     def header(self, digest: str = "") -> Header:
-        """Return the header of the log of a run that begins now, on the baseline with this digest."""
+        """Return the header of the log of a run that begins now.
+
+        Args:
+            digest: The digest of the baseline; empty if it is not known yet.
+        """
         return Header.create(
             command=self.command(),
             vendor=self.vendor,

@@ -17,9 +17,9 @@ def describe_origin(workers: int, *, device: str = "", driver: str = "", commit:
 
     Args:
         workers: The number of worker processes.
-        device: The device under test.
-        driver: The version of its driver.
-        commit: The revision of the vendor's sources.
+        device: The device under test, as the user named it; empty if unknown.
+        driver: The version of its driver; empty if unknown.
+        commit: The revision of the vendor's sources; empty if unknown.
     """
     return RunOrigin(
         started=datetime.now(UTC).isoformat(timespec="microseconds"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError if a file could not be written to `path`, before any work is done."""
+    """Raise OSError if a file can't be written to `path`; callers check this before they begin long work."""
     target = _target(path)
     folder = target.parent
     if path.exists() and not os.access(path, os.W_OK):
@@ -75,15 +75,18 @@ _BIDIRECTIONAL = {
 
 
 def printable(text: str) -> str:
-    """Return `text` with escapes for control characters, bidirectional ones included, and for unpaired surrogates."""
+    """Return `text` with escapes for control characters (including bidirectional controls) and unpaired surrogates."""
     return text.translate(_CONTROL | _BIDIRECTIONAL).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class Terminal(io.TextIOBase):
-    """Standard output that never fails: characters that it can't encode are escaped, other output is dropped."""
+    """Standard output that never raises an exception when text is written.
+
+    Characters that the encoding lacks are escaped. If writing fails, this text and all later text are dropped.
+    """
 
     def write(self, text: str) -> int:
-        """Write and flush the text; ignore errors if the reader has gone or the disk is full."""
+        """Write and flush the text. If this fails (no reader, full disk), drop this text and all later text."""
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         try:
             sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

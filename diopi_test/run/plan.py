@@ -1,4 +1,4 @@
-"""Plan files: several runs in TOML that share the workers and have one summary."""
+"""Plan files: several runs in TOML that are performed one after another and have one summary."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlannedRun:
 
     @property
     def selection(self) -> Selection:
-        """Return which cases the run has, and in which order; raise SelectionError if a name is not known."""
+        """Return the selection and the order of the run's cases; raise SelectionError if a name is unknown."""
         return Selection(
             functions=self.functions,
             families=self.families,
@@ -93,7 +93,15 @@ def _located(run: PlannedRun, folder: Path) -> PlannedRun:
 
 
 def _locate_numerics(name: str | None, folder: Path) -> str | None:
-    """Return the name of a declaration that ships unchanged, and the path of a file relative to `folder`."""
+    """Return where to find a declared arithmetic.
+
+    Args:
+        name: The name of a declaration that ships with the package, or the path of a TOML file, or None.
+        folder: The folder that a path is relative to.
+
+    Returns:
+        The path, relative to `folder`, as a path that can be opened; a name, or None, unchanged.
+    """
     return str(folder / name) if name is not None and name.endswith(".toml") else name
 
 
@@ -101,7 +109,7 @@ def _problems(run: PlannedRun) -> Iterator[str]:
     """Yield a message for each invalid key of a run."""
     for key in ("name", "vendor"):
         if not getattr(run, key):
-            yield f"{key}: expected one, found ''"
+            yield f"{key}: expected a name, found ''"
     if run.level not in LEVELS:
         yield f"level: expected one of {', '.join(INDEPENDENT_LEVELS)}, found {run.level!r}"
     for name in run.dtypes:
@@ -112,7 +120,7 @@ def _problems(run: PlannedRun) -> Iterator[str]:
     if run.sample is not None and run.sample < 1:
         yield f"sample: expected at least 1 function, found {run.sample}"
     if run.sample is not None and run.shuffle is None:
-        yield "sample: it goes with shuffle, the seed it is drawn from"
+        yield "sample: expected shuffle as well, which is the seed of the random sample"
 
 
 def _problems_of_all(path: Path, runs: Sequence[PlannedRun]) -> Iterator[str]:

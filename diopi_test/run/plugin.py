@@ -1,6 +1,7 @@
-"""The pytest plugin. It collects baseline files; each case is an item that runs in a worker of the pytest process.
+"""The pytest plugin: it collects baseline files, and makes each case a test item.
 
-`pytest baseline_data/smoke --vendor NAME` needs only this plugin. `diopi-test run` does the same without pytest.
+The pytest process starts a worker, in which the cases run. `pytest baseline_data/smoke --vendor NAME` uses this plugin;
+`diopi-test run` runs the same cases without pytest.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the counter of executed cases, and set the seed."""
+    """Read the waivers, the declared arithmetic and the seed; register the plugins that decide the exit status."""
     config.pluginmanager.register(ExecutedCases(), "diopi_executed_cases")
     config.stash[_policy_key] = FailurePolicy(
         fail_on=Severity(config.getoption("fail_on")),
@@ -99,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @final
 class ExecutedCases:
-    """A counter of executed cases; a run in which all cases were skipped does not exit with status 0."""
+    """A counter of executed cases, which prevents exit status 0 if all cases of a run were skipped."""
 
     def __init__(self) -> None:
         self._reported = self._executed = 0
@@ -166,7 +167,13 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def executor_of(config: pytest.Config) -> Executor:
-    """Return the executor of this process, created at first use; raise VendorError if the vendor does not start."""
+    """Return the executor of this process.
+
+    The first call starts the vendor and adds the vendor's own waivers to those of the run.
+
+    Raises:
+        VendorError: The vendor does not start.
+    """
     if _executor_key not in config.stash:
         limits = Limits(config.getoption("case_timeout"))
         is_drawn, numerics = config.stash.get(_drawn_key, False), config.stash[_numerics_key]
@@ -192,7 +199,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(tryfirst=True)  # before -k is applied
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffle the cases if a seed is set."""
+    """Insert the cases of the runtime first if they are requested; then shuffle all cases if a seed is set."""
     if config.getoption("runtime_cases"):
         items[:0] = [CaseItem.create(session, case) for case in collect_runtime()]
     if _seed_key in config.stash:
@@ -213,7 +220,8 @@ class CaseItem(pytest.Item):
     def create(cls, parent: pytest.Collector, case: Collected) -> CaseItem:
         """Return the item of a case.
 
-        The node ID is a text, which pytest parses as it parses those in its cache: `--lf` compares the two.
+        The node ID is passed explicitly, as a text. pytest parses it like the node IDs in its cache, with which `--lf`
+        compares it.
         """
         item: CaseItem = cls.from_parent(parent, name=case.id, case=case, nodeid=f"{parent.nodeid}::{case.id}")
         return item

@@ -1,4 +1,4 @@
-"""A pytest plugin for the check of pooled errors, which `diopi-test run` makes, too, when a run ends."""
+"""A pytest plugin that checks the pooled errors of a run at its end, as `diopi-test run` does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PooledErrorsPlugin:
         self._failures: list[CaseRecord] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the records of the case from the report of its call phase."""
+        """Read the record of the case from its test report and store it."""
         if report.when == "call":
             documents = (value for name, value in report.user_properties if name == self._property_name)
             self._records += (from_json(CaseRecord, document) for document in documents)

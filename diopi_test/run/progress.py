@@ -21,12 +21,12 @@ PERIOD = 10.0
 """Seconds between two lines about the progress."""
 
 MIN_ELAPSED, MIN_SHARE = 5.0, 0.02
-"""Seconds, and the share of completed steps, from which on a line contains an estimate of the remaining time."""
+"""The seconds and the share of completed steps after which lines contain an estimate of the remaining time."""
 
 
 @final
 class VisibleProgress(Progress):
-    """A progress bar that prints lines if the console is not a terminal."""
+    """A progress bar, which is replaced by a line every `period` seconds if the console is not a terminal."""
 
     def __init__(self, console: Console, period: float = PERIOD) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -36,12 +36,12 @@ class VisibleProgress(Progress):
         self._next_line = time.monotonic() + period
 
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
-        """Advance a task, and print lines if it is time to."""
+        """Advance a task, and print lines if `period` seconds have passed since the last ones."""
         super().advance(task_id, advance)
         self._print_lines()
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
-        """Update a task, and print lines if it is time to."""
+        """Update a task, and print lines if `period` seconds have passed since the last ones."""
         super().update(task_id, **changes)
         self._print_lines()
 
@@ -59,7 +59,10 @@ class VisibleProgress(Progress):
 
 
 def _describe_remaining(task: Task) -> str:
-    """Return an estimate of the remaining time from the mean time of the completed steps; empty for a short time."""
+    """Return an estimate of the remaining time, such as `, about 3 minutes left`, from the mean time of a step so far.
+
+    The text is empty while too little time has passed, or too few steps are complete, for an estimate.
+    """
     elapsed = task.elapsed or 0.0
     if elapsed < MIN_ELAPSED or not task.total or task.completed < MIN_SHARE * task.total:
         return ""

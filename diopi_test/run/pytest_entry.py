@@ -5,6 +5,7 @@ The plugin's options would disturb projects that have options of the same names,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def _existing_paths(words: Sequence[str], folder: Path) -> Iterator[Path]:
     """Yield the files and folders that a command line names, also those in IDs of pytest items."""
     for word in words:
         path = folder / word.partition("::")[0]
-        if word and not word.startswith("-") and path.exists():
+        if word and not word.startswith("-") and os.path.exists(path):  # `Path.exists` fails for long expressions
             yield path
 
 

@@ -93,7 +93,7 @@ class Header:
         fail_on: Severity,
         origin: RunOrigin,
     ) -> Header:
-        """Return the header of a run that begins now in this folder."""
+        """Return the header of a run that begins now in the current working directory."""
         return cls(
             schema_version=SCHEMA_VERSION,
             command=command,
@@ -129,6 +129,11 @@ class Recorder:
         """Record the beginning of a run on the baseline with this digest."""
         baseline = replace(self._header.baseline, digest=digest)
         self._log.write("run", to_json(replace(self._header, baseline=baseline)))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the beginning of the run is recorded."""
+        return any(entry.kind == "run" for entry in self._log.entries())
 
     def resume(self) -> None:
         """Record that an incomplete run is resumed."""
@@ -197,7 +202,7 @@ class Recorder:
         self._log.write("declaration", to_json(check))
 
     def end(self, seconds: float) -> None:
-        """Record the duration of the run, or of the part since it was resumed."""
+        """Record the duration of the run in seconds; of a resumed run, only of the part since it was resumed."""
         self._log.write("end", round(seconds, 3))
 
     def discard(self) -> None:
@@ -222,6 +227,8 @@ class LogContent:
 
     Attributes:
         path: the path of the log.
+        header: the first record.
+        vendor: the vendor under test.
         schedule: the IDs of the cases to run; None if the run ended before they were collected.
         cases: the records of cases by ID. If a case has several records, a failure takes precedence.
         stopped: why the run ended early; empty if it did not.
@@ -254,7 +261,10 @@ class LogContent:
 
     @classmethod
     def read(cls, path: Path) -> LogContent:
-        """Read the log at `path`, of a run that may still be in progress; raise LogError if it is not a log."""
+        """Return the content of the log at `path`; raise LogError if the file is not a log.
+
+        The run may still be in progress. An incomplete last line, which is being written, is ignored.
+        """
         lines = checked_lines(path)
         goes_on = not lines[-1].endswith(b"\n")  # the last line is being written
         return cls.from_lines(lines[:-1] if goes_on else lines, path)
@@ -372,7 +382,7 @@ class LogContent:
         )
 
     def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:
-        """Return the counts of verdicts, and why the run is incomplete, if it is."""
+        """Return the counts of verdicts in total and per class, and the reason if the run is incomplete."""
         cases = [case for case in all_cases if case.verdict is not Verdict.not_run]
         has_verdict = {case.id for case in cases}
         not_run = [name for name in self.schedule or () if name not in has_verdict]
@@ -397,7 +407,7 @@ class LogContent:
         )
 
     def _is_excused(self, name: str) -> bool:
-        """Return whether a case without a verdict belongs to a class that does not decide conformance."""
+        """Return whether a case that was recorded as not run does not decide whether the vendor conforms."""
         record = self.cases.get(name)
         return record is not None and not self.header.strict and not record.class_.is_demanded
 

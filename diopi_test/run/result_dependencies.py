@@ -1,6 +1,7 @@
 """The functions whose results the cases of other functions take as arguments.
 
-Finding them requires all cases, which takes seconds. They are therefore stored in a generated file.
+To find these functions, all cases must be created, which takes seconds. The result is therefore stored in a generated
+file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def render_dependencies() -> str:
 
 
 def find_result_dependencies() -> Mapping[str, frozenset[str]]:
-    """Find the dependencies in all cases."""
+    """Find, by function, the other functions whose results its cases take as arguments, in the cases themselves."""
     load_families("diopi_test.cases")
     return {name: found for name, prototype in prototypes().items() if (found := _sources_of(prototype))}
 

@@ -48,7 +48,7 @@ def run_case(
         device: The vendor's open device.
         case: The case.
         enabled_checks: The names of the checks that decide the verdict; None for all.
-        observe: Receives what the calls left behind, by the name of the call.
+        observe: Receives the records of the calls, by the name of the call.
 
     Returns:
         The outcome of the case.
@@ -62,7 +62,7 @@ def evaluate_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a case on a target and check its results; nothing stays allocated.
+    """Run a case on a target, check its results, and release all tensors.
 
     A case of the smoke level is called more than once, see `CallSequence`.
 
@@ -70,7 +70,8 @@ def evaluate_case(
         target: The vendor on its device.
         case: The case.
         enabled_checks: The names of the checks that decide the verdict; None for all.
-        observe: Receives what the calls left behind, by the name of the call.
+        observe: Receives the records of the calls, by the name of the call. It is not called if the vendor does not
+            implement the function.
 
     Returns:
         The outcome of the case.
@@ -91,7 +92,13 @@ def evaluate_case(
 
 
 def _attempt_call(target: Target, case: BaselineCase, mode: CallMode) -> CallAttempt:
-    """Call the case's function, and apply the checks of a single call to its record."""
+    """Make one call of a case, and apply the checks of a single call to its record.
+
+    If a check of a smoke case fails, this function also finds results that change after the stream has finished.
+
+    Returns:
+        The error code, or the record with the results of the checks.
+    """
     call = target.open_call(case, mode, stays_open=case.smoke)
     try:
         with call:
@@ -99,8 +106,8 @@ def _attempt_call(target: Target, case: BaselineCase, mode: CallMode) -> CallAtt
             findings = [finding for check in CHECKS if (finding := check(run)) is not None]
             if case.smoke and not all(finding.passed for finding in findings):
                 run = replace(run, late=call.find_late_results())
-    except RejectedCallError as refused:
-        return CallAttempt(code=refused.code, message=target.last_error(), left=call.count_unreleased())
+    except RejectedCallError as rejection:
+        return CallAttempt(code=rejection.code, message=target.last_error(), left=call.count_unreleased())
     findings += [finding for check in CHECKS_OF_RELEASE if (finding := check(run)) is not None]
     return CallAttempt(code=Error.Success, message="", run=run, check_results=findings, left=call.count_unreleased())
 
@@ -122,7 +129,7 @@ def is_in_leading_type(case: BaselineCase) -> bool:
 
 
 def _run_out_of_place(target: Target, case: BaselineCase) -> CallRecord | None:
-    """Return the record of the equivalent out-of-place call; None if there is none or it fails."""
+    """Return the record of the equivalent out-of-place call; None if there is no such call or it returns an error."""
     plain = derive_out_of_place_case(case)
     if plain is None or not target.has(plain.function):
         return None
@@ -132,7 +139,12 @@ def _run_out_of_place(target: Target, case: BaselineCase) -> CallRecord | None:
 
 
 def derive_outcome(findings: Sequence[CheckResult], enabled_checks: Container[str] | None) -> Outcome:
-    """Derive the outcome from the enabled checks, all if None: passed if every one of them passed, else failed."""
+    """Return the outcome of a case from its check results: passed if every enabled check passed, else failed.
+
+    Args:
+        findings: The results of all checks.
+        enabled_checks: The names of the enabled checks; None for all. Results of other checks are dropped.
+    """
     enabled = [finding for finding in findings if enabled_checks is None or finding.check in enabled_checks]
     message = "; ".join(f"{finding.check}: {finding.message}" for finding in enabled if not finding.passed)
     return Outcome(verdict=Verdict.failed if message else Verdict.passed, message=message, check_results=enabled)

@@ -58,10 +58,10 @@ def evaluate_chain(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a chain and check its calls; nothing stays allocated.
+    """Run a chain, check its calls, and release all tensors.
 
-    Calls that are not implemented, that return an error or that fail a check on their own are left out, because their
-    own cases report them.
+    Calls that are not implemented, that return an error or that fail a check on their own are omitted, because their
+    own cases report them. The other calls are made in order and, if they pass, in reverse order.
 
     Args:
         target: The vendor on its device.
@@ -71,7 +71,8 @@ def evaluate_chain(
 
     Returns:
         The outcome of the chain. If fewer than two of its calls pass on their own, the calls are not made at the same
-        time: the outcome is then the reason why the first call can't be made, or `passed` with a message.
+        time. The outcome is then `passed` with a message; or `not_implemented` or `unsupported` if this is the reason
+        for every call.
     """
     codes: list[Error] = []
     calls: list[_PassedCall] = []

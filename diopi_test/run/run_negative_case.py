@@ -32,7 +32,17 @@ def evaluate_negative_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Make an invalid call, and check that the vendor rejects it and changes nothing. Free all memory afterwards."""
+    """Make an invalid call, and check that the vendor rejects it, gives a reason and changes nothing.
+
+    Args:
+        target: The vendor on its open device.
+        negative: The invalid call.
+        enabled_checks: The names of the checks that decide the verdict; None for all.
+        observe: Receives the record of the call, under the name `refused`.
+
+    Returns:
+        The outcome; `not_implemented` if the vendor lacks the function or returns this error code.
+    """
     case = negative.case
     if not target.has(case.function):
         return Outcome(verdict=Verdict.not_implemented, message=f"{target.name} does not implement {case.function}")
@@ -47,7 +57,7 @@ def evaluate_negative_case(
 
 
 def _check_rejection(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
-    """Check that an error code was returned and that the last error gives a reason."""
+    """Check that the call returned an error code and that the vendor's last error is a text with a reason."""
     if code is Error.Success:
         return CheckResult(
             check="refused",

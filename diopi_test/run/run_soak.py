@@ -94,10 +94,10 @@ def evaluate_soak(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a soak test and check its calls; nothing of the suite stays allocated.
+    """Run a soak test, check its calls, and release all tensors.
 
-    Calls that are not implemented, that return an error or that fail a check at first are left out, because their own
-    cases report them.
+    Cases whose first call is not implemented, returns an error or fails a check are omitted, because their own cases
+    report this.
 
     Args:
         target: The vendor on its device.
@@ -106,8 +106,8 @@ def evaluate_soak(
         observe: Receives the records of the first call and of the first wrong call.
 
     Returns:
-        The outcome of the test. If no call passes at first, it is the reason why the calls can't be made, or passed
-        with a message.
+        The outcome of the test. If the first call of no case passes, the outcome is `passed` with a message; or
+        `not_implemented` or `unsupported` if this is the reason for every case.
     """
     function = test.cases[0].function
     if not target.has(function):
@@ -121,7 +121,16 @@ def evaluate_soak(
 
 
 def _call_first(target: Target, case: BaselineCase, codes: list[Error]) -> _CorrectCall | None:
-    """Make the first call of a case; return None if its results are wrong or it returns an error code."""
+    """Make the first call of a case.
+
+    Args:
+        target: The vendor on its device.
+        case: The case.
+        codes: The error codes of first calls; the code of this call is added if it is an error.
+
+    Returns:
+        The case with the record of the call; None if its results are wrong or it returns an error code.
+    """
     try:
         record, damage = make_call(target, case)
     except RejectedCallError as rejection:
@@ -131,7 +140,7 @@ def _call_first(target: Target, case: BaselineCase, codes: list[Error]) -> _Corr
 
 
 def _without_calls(test: SoakTest, codes: Sequence[Error]) -> Outcome:
-    """Return the outcome of a soak test none of whose cases passes at first."""
+    """Return the outcome of a soak test if the first call of none of its cases passes."""
     message = f"not checked: 0 of {len(test.cases)} calls pass at first"
     verdicts = {VERDICT_OF_CODE.get(code) for code in codes}
     if len(codes) == len(test.cases) and len(verdicts) == 1 and None not in verdicts:
@@ -165,7 +174,11 @@ def _check_calls(
 
 
 def _repeat_call(target: Target, call: _CorrectCall, soak_record: SoakRecord) -> CallRecord | None:
-    """Make a call, and add what is wrong to the record of the soak test; return the record of a wrong call."""
+    """Make a call again, and add an error or wrong results to the record of the soak test.
+
+    Returns:
+        The record of a call with wrong results; None if the results are correct or the call returned an error code.
+    """
     number = soak_record.calls
     try:
         record, damage = make_call(target, call.case)
@@ -186,7 +199,11 @@ def _repeat_call(target: Target, call: _CorrectCall, soak_record: SoakRecord) ->
 
 
 def _are_equal(first: CallRecord, second: CallRecord) -> bool:
-    """Return whether two calls left the same bytes in all tensors; a call with other results is checked in full."""
+    """Return whether two calls left the same bytes in all tensors and returned nothing else.
+
+    This comparison is fast. The results of calls that are not equal, or that return numbers by pointer, are compared
+    element by element.
+    """
     return (
         not (first.values or second.values or second.missing)
         and len(first.tensors) == len(second.tensors)

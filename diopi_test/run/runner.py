@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import final
@@ -35,6 +35,7 @@ from diopi_test.run.lookup import load_case
 from diopi_test.run.options import RunOptions
 from diopi_test.run.progress import VisibleProgress
 from diopi_test.run.recorder import LogContent, Recorder
+from diopi_test.run.selection import Selection
 from diopi_test.run.source import CaseSource
 from diopi_test.waivers.rules import Waivers
 
@@ -50,7 +51,18 @@ class IdenticalFailuresError(FailureLimitError):
     """The vendor fails in the same way again and again; the message says so."""
 
 
-def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = False) -> LogContent:
+WaitForCases = Callable[[Sequence[Collected]], None]
+"""A function that returns when cases can be run; it raises VendorError if they never can."""
+
+
+def run(
+    options: RunOptions,
+    log: Path,
+    console: Console,
+    *,
+    resumed: bool = False,
+    wait_for: WaitForCases | None = None,
+) -> LogContent:
     """Run the suite with these options and record every event in a log.
 
     Args:
@@ -58,16 +70,19 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
         log: The path of the log.
         console: The console for progress.
         resumed: Whether to continue the run of an existing log with the cases that have no verdict there.
+        wait_for: The function that is called before each batch of cases; None if all cases can be run.
 
     Returns:
         The content of the log at the end, also if the run ended early.
 
     Raises:
-        VendorNotFoundError: There is no such vendor. With this and the following errors, nothing was run and there is
-            no new log.
+        TableError: A waiver file is invalid. With this and the following errors, no case was run and no new log exists.
+        NumericsError: The declaration of the arithmetic is missing or invalid.
+        VendorNotFoundError: There is no such vendor.
         SelectionError: There is no such case.
         BaselineError: The baseline is unusable.
         LogError: The log is unusable.
+        KeyboardInterrupt: The run was interrupted before its beginning was recorded.
     """
     waivers = Waivers.read(options.waivers)
     source, execution = options.source, options.execution
@@ -80,7 +95,8 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
             scheduled = _begin(source, recorder, resumed)  # while the executor comes up
             if scheduled:
                 monitor = Monitor(recorder, [item.case.function for item in scheduled], console, options)
-                _run_cases(scheduled, executor, recorder, waivers, monitor)
+                batches = _await_batches(scheduled, wait_for)
+                _run_cases(scheduled, batches, executor, recorder, waivers, monitor)
                 _check_numerics(executor, recorder, options.check_numerics)
                 if execution.dump is not None:
                     _dump_lost(scheduled, recorder, execution, execution.dump)
@@ -93,13 +109,16 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
     except (VendorError, ForkServerError, ClusterError, FailureLimitError) as error:
         recorder.stopped(str(error))
     except KeyboardInterrupt as interrupt:
+        if not recorder.has_begun:
+            recorder.discard()
+            raise
         recorder.stopped(str(interrupt) or "interrupted")
     recorder.end(time.monotonic() - start)
     return recorder.content()
 
 
 def _begin(source: CaseSource, recorder: Recorder, resumed: bool) -> Sequence[ScheduledCase]:
-    """Record the cases to run, and return those without a verdict."""
+    """Record that a run begins or is resumed, and its cases; return the cases that have no verdict yet, in order."""
     level, cases = source.collect()
     functions = sorted({case.function for case in cases} - {RUNTIME})
     level.verify(functions)
@@ -113,10 +132,24 @@ def _begin(source: CaseSource, recorder: Recorder, resumed: bool) -> Sequence[Sc
     if not cases:
         recorder.stopped(source.selection.explain_empty(level.functions, cases))
     files = {RUNTIME: (Path(), None), **{name: (level.path(name), level.sha256(name)) for name in functions}}
-    left = [(case, *files[case.function]) for case in cases if case.id not in done]
-    if source.selection.seed is None:
-        left.sort(key=lambda entry: family_of(entry[0].function))  # so that results by family come early
-    return [ScheduledCase(path, case, sha256) for case, path, sha256 in left]
+    left = order_cases([case for case in cases if case.id not in done], source.selection)
+    located = [(case, *files[case.function]) for case in left]
+    return [ScheduledCase(path, case, sha256) for case, path, sha256 in located]
+
+
+def order_cases(cases: Iterable[Collected], selection: Selection) -> Sequence[Collected]:
+    """Return cases in the order in which they are run: by family unless they are shuffled.
+
+    Args:
+        cases: The selected cases.
+        selection: The selection.
+
+    Returns:
+        The cases.
+    """
+    if selection.seed is not None:
+        return list(cases)
+    return sorted(cases, key=lambda case: family_of(case.function))  # so that results by family come early
 
 
 def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[str]:
@@ -124,8 +157,8 @@ def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[s
 
     Args:
         recorder: The recorder of the resumed log.
-        level: The level, which must have the digest in the log.
-        ids: The IDs of all cases of the run, recorded if the log ended before it had them.
+        level: The level, which must have the digest that the log contains.
+        ids: The IDs of all cases of the run. They are recorded if the log does not contain them yet.
 
     Returns:
         The IDs of the cases that need not run again.
@@ -136,8 +169,8 @@ def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[s
     content = recorder.content()
     if content.header.baseline.digest != level.digest:
         raise LogError(
-            f"{content.path} is of a run on another baseline: its digest is {content.header.baseline.digest}, "
-            f"that of {level.folder} is {level.digest}"
+            f"{content.path} is of a run on another baseline, with the digest {content.header.baseline.digest}; "
+            f"{level.folder} has the digest {level.digest}"
         )
     recorder.resume()
     if content.schedule is None:
@@ -146,9 +179,14 @@ def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[s
 
 
 def _run_cases(
-    scheduled: Sequence[ScheduledCase], executor: CaseExecutor, recorder: Recorder, waivers: Waivers, monitor: Monitor
+    scheduled: Sequence[ScheduledCase],
+    batches: Iterator[Sequence[ScheduledCase]],
+    executor: CaseExecutor,
+    recorder: Recorder,
+    waivers: Waivers,
+    monitor: Monitor,
 ) -> None:
-    """Record the vendor and the waivers, then run the cases in batches."""
+    """Record the vendor and the waivers, run the cases in batches, and record whether the vendor's claims are true."""
     description = executor.describe()
     recorder.vendor(description)
     waivers += Waivers.from_vendor(description.name, description.waivers)
@@ -156,7 +194,7 @@ def _run_cases(
     monitor.policy = replace(monitor.policy, waivers=waivers)
     with monitor:
         try:
-            executor.run(split_into_batches(scheduled), monitor.report, monitor.policy)
+            executor.run(batches, monitor.report, monitor.policy)
         except IdenticalFailuresError as error:
             monitor.record_not_run([item.case for item in scheduled], str(error))
             raise
@@ -195,9 +233,19 @@ def split_into_batches(scheduled: Sequence[ScheduledCase], size: int = BATCH) ->
     return (scheduled[start : start + size] for start in range(0, len(scheduled), size))
 
 
+def _await_batches(
+    scheduled: Sequence[ScheduledCase], wait_for: WaitForCases | None
+) -> Iterator[Sequence[ScheduledCase]]:
+    """Yield the cases in batches, each when it can be run."""
+    for batch in split_into_batches(scheduled):
+        if wait_for is not None:
+            wait_for([item.case for item in batch])
+        yield batch
+
+
 @final
 class Monitor:
-    """A recorder of outcomes that shows the progress of the run.
+    """An object that records each outcome, shows the progress of the run, and stops it at a limit of failures.
 
     Args:
         recorder: The recorder of the log.

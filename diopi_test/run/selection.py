@@ -36,7 +36,12 @@ NOT_FAILED = frozenset({"passed", "waived", "not_implemented", "unsupported"})
 
 @dataclass(frozen=True)
 class FailedCases:
-    """The cases that failed or have no verdict in the report of an earlier run."""
+    """The cases that failed or have no verdict in the report of an earlier run.
+
+    Attributes:
+        report: the path of the report.
+        ids: the IDs of the cases.
+    """
 
     report: Path
     ids: frozenset[str]
@@ -56,7 +61,12 @@ class FailedCases:
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several parts of equal size."""
+    """One of several parts of about equal size, such as `2/8`. Raises SelectionError for an invalid number.
+
+    Attributes:
+        number: the number of the part; the first part has the number 1.
+        count: the number of parts.
+    """
 
     number: int
     count: int
@@ -77,7 +87,15 @@ class Shard:
         return cls(int(number), int(count))
 
     def part(self, items: Sequence[T], size: Callable[[T], int] = lambda item: 1) -> list[T]:
-        """Return the items of this part. The middle of an item, by size, decides in which part it is."""
+        """Return the items of this part, in order.
+
+        The items are laid end to end, and the total length is divided into equal parts. An item belongs to the part
+        that contains the middle of the item.
+
+        Args:
+            items: All items.
+            size: Returns the size of an item; by default, all sizes are equal.
+        """
         sizes = [size(item) for item in items]
         part, before, total = [], 0, sum(sizes)
         for item, item_size in zip(items, sizes, strict=True):
@@ -89,15 +107,15 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """A selection of cases: a case is selected if every field allows it. Raises SelectionError for invalid names.
+    """A selection of cases: a case is selected if every field allows it. Raises SelectionError for unknown names.
 
     Attributes:
         functions, families, dtypes, classes: the allowed names; names with the prefix `no-` are excluded. A case
             without an element type (negative tests, the runtime) is not affected by excluded types.
         expression: a keyword expression that the case ID must match.
         cases: the allowed case IDs. The ID of a record of pooled errors allows all cases of its function.
-        failed: the IDs of cases that failed in an earlier run, which are allowed.
-        affected: the IDs of cases that a change can affect, which are allowed.
+        failed: the cases of an earlier run that failed or have no verdict; only these are allowed, unless it is None.
+        affected: the cases that a change can affect; only these are allowed, unless it is None.
         seed: the seed of the order of the cases; None for the order of the files.
         sample: the number of functions that are drawn at random, each with its derived forms; None for all. The cases
             of the runtime are always included.
@@ -182,16 +200,20 @@ class Selection:
         return self.shard.part(ordered, size) if self.shard else ordered
 
     def absent(self, cases: Iterable[Collected]) -> list[str]:
-        """Return the IDs that were requested but are not among `cases`."""
+        """Return the IDs of `cases` and `failed` in this selection that do not exist, sorted.
+
+        Args:
+            cases: All cases.
+        """
         requested = (name for name in self._ids or () if not is_pooled(name))
         return sorted(set(requested) - {case.id for case in cases})
 
     def words(self) -> list[str]:
-        """Return the command-line words that select the same."""
+        """Return the command-line words of this selection, such as `["--family", "pool", "--shuffle", "3"]`."""
         return [word for pair in self._options() for word in pair]
 
     def describe(self) -> str:
-        """Return the options for messages, with their values quoted."""
+        """Return the command-line options of this selection as one text for messages, with quoted values."""
         return " ".join(f"{option} {value!r}" for option, value in self._options())
 
     def suggest_similar(self, functions: Iterable[str], cases: Iterable[Collected] = ()) -> str:
@@ -220,7 +242,7 @@ class Selection:
         )
 
     def _options(self) -> list[tuple[str, str]]:
-        """Return the options that select the same, with their values."""
+        """Return the command-line options of this selection, each with its value."""
         named = (
             ("--function", self.functions),
             ("--family", self.families),
@@ -238,7 +260,7 @@ class Selection:
         ]
 
     def _has_names_of(self, function: str) -> bool:
-        """Return whether the selected functions and families include the function."""
+        """Return whether the fields `functions` and `families` allow a function."""
         family = prototypes()[function].family if self.families and function in prototypes() else ""
         return is_named(function, self.functions) and is_named(family, self.families)
 
@@ -261,7 +283,7 @@ class Selection:
 
     @cached_property
     def _pooled_functions(self) -> frozenset[str]:
-        """Return the functions all cases of which are allowed, because their pooled errors were too large."""
+        """Return the functions named by records of pooled errors, of which all cases are allowed."""
         return frozenset(name.partition("[")[0] for name in self._ids or () if is_pooled(name))
 
     @cached_property
@@ -299,7 +321,13 @@ def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[
 
 
 def is_named(name: str, names: Sequence[str]) -> bool:
-    """Return whether `names` select a name: none excludes it, and it is among the others if there are any."""
+    """Return whether a list of names selects a name.
+
+    Args:
+        name: The name, such as `float16`.
+        names: Names, and names to exclude with the prefix `no-`. If it contains only exclusions, all other names are
+            selected; if it is empty, all names are.
+    """
     included = [value for value in names if not value.startswith(EXCLUSION_PREFIX)]
     return f"{EXCLUSION_PREFIX}{name}" not in names and (not included or name in included)
 

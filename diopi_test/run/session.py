@@ -1,4 +1,4 @@
-"""The evaluation of cases: a target, and the baseline files that are open."""
+"""Run cases on a target, that is, a vendor on its open device; cache the baseline files that contain the cases."""
 
 from __future__ import annotations
 
@@ -35,36 +35,59 @@ if TYPE_CHECKING:
     from diopi_test.baseline.declared import DeclaredCases
 
 CACHE_BYTES = 128 * 2**20
-"""Bytes of baseline files that a session caches: enough for a whole level if cases run in random order."""
+"""Bytes of baseline files that a session caches. All files of level `smoke` fit, so that cases in random order do not
+read a file again and again."""
 
 
-class OpenFiles:
-    """A cache of the most recently used baseline files, up to `limit` bytes; the latest file always stays in it."""
+class FileCache:
+    """A cache of the most recently used baseline files.
+
+    Args:
+        limit: The maximum number of bytes of the files in memory. A file that alone exceeds the limit is still cached
+            until the next file replaces it.
+    """
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
         self._files: dict[Path, BaselineFile] = {}  # in order of use
 
     def get(self, path: Path, sha256: str | None = None) -> BaselineFile:
-        """Return the file at `path`; raise BaselineError if it can't be used or has another digest."""
+        """Return the file at `path` from the cache, or read it.
+
+        Args:
+            path: The path of the file.
+            sha256: The digest that the file must have; None if any digest will do.
+
+        Returns:
+            The file.
+
+        Raises:
+            BaselineError: The file can't be read, is damaged, or has a different digest.
+        """
         file = self._files.pop(path, None)
-        if file is None:
+        if file is None or sha256 not in (None, file.digest):
             file = BaselineFile(path, sha256)
             self._make_room(file.memory)
         self._files[path] = file
         return file
 
     def _make_room(self, memory: int) -> None:
-        """Close the least recently used files until `memory` more bytes are within the limit."""
+        """Drop the least recently used files until `memory` more bytes are within the limit, or no file is left."""
         while self._files and sum(file.memory for file in self._files.values()) + memory > self._limit:
             del self._files[next(iter(self._files))]
 
 
 class Session:
-    """The evaluation of cases on a target, with the most recently used baseline files.
+    """A series of cases that run on one target, one after another.
+
+    Args:
+        target: The vendor on its open device, which `close` closes.
+        options: The options of the run that concern single cases.
 
     Attributes:
-        numerics: the arithmetic for which cases are evaluated.
+        target: the target.
+        numerics: the arithmetic whose error budgets the results must meet: the one in the options, or else the one that
+            the vendor declares.
     """
 
     def __init__(self, target: Target, options: CaseOptions) -> None:
@@ -72,10 +95,22 @@ class Session:
         self.numerics = options.numerics or target.numerics
         self._declared = None if self.numerics.digest == IEEE.digest else _open_declared_cases(self.numerics)
         self._options = options
-        self._files = OpenFiles()
+        self._files = FileCache()
 
     def run(self, path: Path, case: Collected, sha256: str | None = None) -> Outcome:
-        """Run a case of the baseline file at `path`; raise BaselineError if the file is damaged or has changed."""
+        """Run a case and return its outcome.
+
+        Args:
+            path: The baseline file of the case; ignored for cases of the runtime and measurements of the arithmetic.
+            case: The case.
+            sha256: The digest that the baseline file must have; None if any digest will do.
+
+        Returns:
+            The outcome. A failed case is also dumped, and a passed case is timed, if the options say so.
+
+        Raises:
+            BaselineError: The file is damaged or has changed.
+        """
         if case.function == RUNTIME:
             return self.target.run_runtime_case(case.label)
         if case.function == NUMERICS:
@@ -84,7 +119,7 @@ class Session:
         loaded = load_case(file, case, self._options, open_file=partial(self._open_next_to, path))
         if self._declared is not None and loaded.flaw is None:
             if self.numerics.float64 == "absent" and any(map(_uses_float64, loaded.calls)):
-                message = f"{self.target.name} declares that it has no float64"
+                message = f"the declared arithmetic {self.numerics.name!r} has no float64"
                 return Outcome(verdict=Verdict.unsupported, message=message)
             loaded = _with_declared_budgets(loaded, partial(self._declared.derive, file_digest=file.digest))
         if self._options.dump is not None:
@@ -104,15 +139,15 @@ class Session:
         return self._files.get(level.path(function), level.sha256(function))
 
     def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
-        """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
+        """Time the call of a passed case; return its outcome with the duration, or a failure if a call is rejected."""
         try:
             return replace(outcome, timing=self.target.time_call(case))
-        except RejectedCallError as refused:
-            message = f"{refused.code.name} when the call was repeated to time it: {self.target.last_error()}"
+        except RejectedCallError as rejection:
+            message = f"{rejection.code.name} when the call was repeated to time it: {self.target.last_error()}"
             return Outcome(verdict=Verdict.failed, message=message, check_results=outcome.check_results)
 
     def _run_and_dump(self, loaded: LoadedCase, folder: Path) -> Outcome:
-        """Run a case, and write its inputs and results to a file if it does not pass."""
+        """Run a case. If it fails, write its inputs and results to a file in `folder`, which the message then names."""
         records: dict[str, CallRecord] = {}
         outcome = run_loaded_case(self.target, loaded, self._options.enabled_checks, records.update)
         if outcome.verdict not in UNSUCCESSFUL:
@@ -126,12 +161,17 @@ class Session:
         )
 
     def close(self) -> None:
-        """Close the device."""
+        """Close the target's device."""
         self.target.close()
 
 
 def _with_declared_budgets(loaded: LoadedCase, derive: Callable[[BaselineCase], BaselineCase]) -> LoadedCase:
-    """Return a valid call, a chain or a soak test, with the budgets that `derive` gives each stored case."""
+    """Return a loaded case that is not a negative test, with the budgets of a declared arithmetic in each of its calls.
+
+    Args:
+        loaded: The single call, the chain (calls in flight at the same time) or the soak test (repeated calls).
+        derive: Returns a case with the budgets of the declared arithmetic.
+    """
     if loaded.chain is not None:
         return replace(loaded, chain=replace(loaded.chain, cases=list(map(derive, loaded.calls))))
     if loaded.soak is not None:
@@ -148,15 +188,18 @@ def _count_bytes(case: BaselineCase) -> int:
 
 
 def _uses_float64(case: BaselineCase) -> bool:
-    """Return whether a tensor of a case has float64 numbers, or complex numbers with float64 parts."""
+    """Return whether a tensor of a valid case has the element type float64 or complex128."""
     dtypes = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
     dtypes |= {entry.dtype for value in case.expected.values() for entry in expected_arrays(value)}
     return bool(dtypes & {Dtype.float64, Dtype.complex128})
 
 
 def _open_declared_cases(numerics: Numerics) -> DeclaredCases:
-    """Return the cases of a declared arithmetic; import the references, so that no case spends its time limit on it."""
-    from diopi_test.baseline.declared import DeclaredCases  # imports the evaluation of references
+    """Return the object that derives the budgets of a declared arithmetic.
+
+    Also import all references now, so that the first case of each family does not spend its time limit on the import.
+    """
+    from diopi_test.baseline.declared import DeclaredCases  # its imports take long, and IEEE arithmetic needs none
 
     load_families("diopi_test.oracle.reference")
     return DeclaredCases(numerics)
@@ -168,7 +211,17 @@ def run_loaded_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a valid call, a negative test, a chain or a soak test on a target, and return the outcome."""
+    """Run a case on a target: a single valid call, a negative test, a chain or a soak test.
+
+    Args:
+        target: The vendor on its open device.
+        loaded: The case.
+        enabled_checks: The names of the checks that decide the verdict; None for all.
+        observe: Receives the records of the calls, by the name of the call.
+
+    Returns:
+        The outcome of the case.
+    """
     if loaded.chain is not None:
         return evaluate_chain(target, loaded.chain, enabled_checks, observe)
     if loaded.soak is not None:

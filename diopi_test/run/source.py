@@ -43,9 +43,10 @@ class CaseSource:
         data: the folder of the baselines; None for the baseline in the package or in the user's cache.
         selection: the selected cases and their order.
         huge: whether to include cases with tensors in a storage of more than 2^31 bytes.
-        int32_indices: whether cases with int32 indices count.
-        in_flight: the maximum number of calls of a chain of calls in flight; 0 leaves out all chains.
-        soak: the number of calls of a soak test; 0 leaves out all soak tests.
+        int32_indices: whether the vendor must support int32 indices, see `demand_int32_indices`.
+        in_flight: the maximum number of calls of a chain, whose calls are in flight at the same time; 0 omits all
+            chains.
+        soak: the number of calls of a soak test; 0 omits all soak tests.
     """
 
     level: str
@@ -63,16 +64,16 @@ class CaseSource:
 
     @property
     def _described_folder(self) -> Path | None:
-        """Return the folder that describes the cases; None if a level does."""
+        """Return `data` if this folder describes cases without inputs and results; None if it contains levels."""
         return self.data if self.data is not None and is_described(self.data) else None
 
     @property
     def is_drawn(self) -> bool:
-        """Return whether the inputs are generated again: for such levels, and for folders of descriptions."""
+        """Return whether the inputs are not stored, but generated again: at some levels, and for described cases."""
         return LEVELS[self.level].is_drawn or self._described_folder is not None
 
     def prepare(self, console: Console, workers: int) -> list[str]:
-        """Compute missing or outdated results of the selected functions, at a level whose inputs are generated.
+        """Compute missing or outdated results of the selected functions, if the inputs are generated.
 
         Args:
             console: The console for progress.
@@ -97,7 +98,12 @@ class CaseSource:
         return []
 
     def collect(self) -> tuple[StoredLevel, list[Collected]]:
-        """Return the level and its selected cases in order."""
+        """Return the level and its selected cases in order.
+
+        Raises:
+            BaselineError: The level is unusable.
+            SelectionError: The selection names a case that does not exist.
+        """
         level = open_level(self.folder)
         if self._described_folder:
             return level, with_results(level, self._list_drawn())
@@ -106,7 +112,7 @@ class CaseSource:
         return level, self._select(level.functions, collect_level(level, self.selection.wants_function))
 
     def list_cases(self) -> list[Collected]:
-        """Return the selected cases in the order of `collect`, even if results are missing."""
+        """Return the selected cases in the order of `collect`, including described cases whose results are missing."""
         return self._list_drawn() if self.is_drawn else self.collect()[1]
 
     def _list_drawn(self) -> list[Collected]:
@@ -116,7 +122,7 @@ class CaseSource:
         return self._select(list(prototypes()), known)
 
     def _select(self, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
-        """Return the selected cases of the level and of the runtime."""
+        """Return the selected cases of the level and of the runtime; raise SelectionError if a named one is missing."""
         if self.int32_indices:
             cases = demand_int32_indices(cases, self.level)
         counts = {CaseClass.concurrent: self.in_flight, CaseClass.soak: self.soak}

@@ -71,7 +71,13 @@ class Target(Protocol):
         """Return the vendor's last error."""
 
     def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> TargetCall:
-        """Return a call of a case; `find_late_results` requires `stays_open`."""
+        """Return a call of a case.
+
+        Args:
+            case: The case.
+            mode: The way in which the call is executed.
+            stays_open: Whether `find_late_results` may be used, for which the target must keep the tensors of the call.
+        """
 
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
         """Make the calls of a chain; see `in_flight.run_chain`."""
@@ -89,7 +95,7 @@ class Target(Protocol):
         """Measure a field of a declared arithmetic; see `declaration_check.measure_field`."""
 
     def take_operator_uses(self) -> Sequence[OperatorUse]:
-        """Return the operators of the vendor's framework that calls ran; see `BaseVendor.take_operator_uses`."""
+        """Return the operators of the vendor's framework that ran in calls; see `BaseVendor.take_operator_uses`."""
 
     def close(self) -> None:
         """Close the device."""
@@ -122,7 +128,7 @@ class LocalTarget(Target):
         return self._vendor.last_error()
 
     def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> Call:
-        """Return a call of a case."""
+        """Return a call of a case; the tensors always exist until the call is closed."""
         announce_calls(self._vendor, describe_mode(mode))
         return Call(self._vendor, self._device, case, mode)
 
@@ -161,7 +167,7 @@ class LocalTarget(Target):
         return measure_field(self._vendor, self._device, numerics, label)
 
     def take_operator_uses(self) -> Sequence[OperatorUse]:
-        """Return the operators of the vendor's framework that calls ran."""
+        """Return the operators of the vendor's framework that ran in calls."""
         return self._vendor.take_operator_uses()
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ class SourceFiles:
 
     Attributes:
         files: the path of each module that implements functions, by module.
-        functions: the module, by function.
+        functions: the name of the implementing module, by function.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -44,9 +44,9 @@ class SourceModule:
     """A module that implements functions.
 
     Attributes:
-        digest: a digest of its source and of the sources of all modules of its top-level package that it imports,
-            directly or indirectly.
-        imports: the implementing modules among them.
+        digest: a digest of the source of the module, and of all modules of the same top-level package that the module
+            imports, directly or indirectly.
+        imports: those of these modules that also implement functions.
     """
 
     digest: str

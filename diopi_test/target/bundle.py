@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
@@ -15,6 +16,7 @@ from diopi_test.target.records import (
     FileKind,
     RecordWriter,
     TargetFileError,
+    TargetRecord,
     WordReader,
     WordWriter,
     read_records,
@@ -24,13 +26,19 @@ from lib_rt.dtypes import poison_of
 SELECTION, CASE = b"SLCT", b"CASE"
 """The tags of the records of a bundle: how the cases were selected, and one case each."""
 
+RAW_DEFLATE = -zlib.MAX_WBITS
+"""The value with which `zlib` reads and writes the format DEFLATE without a header."""
+
+MAX_ID_BYTES = 1 << 16
+"""The number of bytes at the beginning of a case that contain its ID."""
+
 IS_QUEUED, IS_CHAIN = 1, 2
-"""Flags of a group: the inputs are still being copied during the calls; all calls precede all reading."""
+"""Flags of a group: the inputs are still being copied during the calls; all calls are made before results are read."""
 
 
 @final
 class BundleWriter:
-    """A writer of a bundle. Use it as a context manager; the file is complete only if the block succeeds.
+    """A writer of a bundle, as a context manager. If an exception leaves the context, the file is deleted.
 
     Args:
         path: The path of the file.
@@ -57,7 +65,7 @@ class BundleWriter:
 
     def write(self, payload: bytes) -> None:
         """Append a case, as `encode_case` returns it."""
-        self._records.write(CASE, payload)
+        self._records.write(CASE, payload, int.from_bytes(payload[:WORD_BYTES], "little"))
 
 
 def encode_case(case: str, groups: Sequence[CallGroup]) -> bytes:
@@ -68,7 +76,8 @@ def encode_case(case: str, groups: Sequence[CallGroup]) -> bytes:
         groups: The groups.
 
     Returns:
-        The payload. Equal contents are stored once.
+        The payload: the number of bytes of the content, and the compressed content. Equal contents of storages are
+        stored once.
     """
     writer, contents = WordWriter(), _Contents()
     writer.text(case)
@@ -82,11 +91,35 @@ def encode_case(case: str, groups: Sequence[CallGroup]) -> bytes:
             _encode_entry(writer, entry, contents)
     position = len(writer.content)
     writer.content[place_of_position : place_of_position + WORD_BYTES] = position.to_bytes(WORD_BYTES, "little")
-    return bytes(writer.content + contents.writer.content)
+    return _compress(writer.content + contents.writer.content)
+
+
+def _compress(content: bytes | bytearray) -> bytes:
+    """Return the size of a content as a word, then the content in the format DEFLATE, padded to whole words."""
+    compressor = zlib.compressobj(wbits=RAW_DEFLATE)
+    compressed = compressor.compress(content) + compressor.flush()
+    return len(content).to_bytes(WORD_BYTES, "little") + compressed + bytes(-len(compressed) % WORD_BYTES)
+
+
+def decompress_case(record: TargetRecord, size: int = 0) -> WordReader:
+    """Return a reader of the content of a case.
+
+    Args:
+        record: The record of the case.
+        size: The number of bytes that are decompressed, from the beginning; 0 for all bytes.
+
+    Raises:
+        TargetFileError: The record can't be decompressed.
+    """
+    try:
+        content = zlib.decompressobj(RAW_DEFLATE).decompress(record.payload[WORD_BYTES:], size)
+    except zlib.error as error:
+        raise TargetFileError(f"the case at byte {record.position} can't be decompressed: {error}") from error
+    return WordReader(memoryview(content))
 
 
 def _encode_entry(writer: WordWriter, entry: CallEntry, contents: _Contents) -> None:
-    """Append a call."""
+    """Append a call to `writer`, and the contents of its storages to `contents`."""
     writer.text(entry.call.function)
     writer.data(entry.key)
     writer.numbers(entry.context, len(entry.states), len(entry.call.tensors))
@@ -104,21 +137,21 @@ def _encode_entry(writer: WordWriter, entry: CallEntry, contents: _Contents) -> 
 
 
 def _poison_word(dtype: Dtype) -> bytes:
-    """Return a word of poison, which fills unwritten storages of an element type."""
+    """Return 8 bytes of poison, the pattern that fills storages of an element type where nothing was written."""
     poison = poison_of(COMPONENT.get(dtype, dtype))
     return poison * (WORD_BYTES // len(poison))
 
 
 @final
 class _Contents:
-    """The contents of storages of a case, each of them once."""
+    """The contents of the storages of a case; equal contents are stored once."""
 
     def __init__(self) -> None:
         self.writer = WordWriter()
         self._positions: dict[bytes, int] = {}
 
     def position_of(self, content: bytes) -> int:
-        """Return the position of a content; append the content if it is new."""
+        """Return the position of a content in bytes; append the content if it is new."""
         if content not in self._positions:
             self._positions[content] = len(self.writer.content)
             self.writer.data(content)
@@ -127,26 +160,37 @@ class _Contents:
 
 @final
 class BundleHeader:
-    """What the evaluation needs to know of a bundle.
+    """The part of a bundle that the evaluation of results needs.
+
+    Args:
+        path: The path of the bundle.
 
     Attributes:
-        identity: the identity, which results repeat.
-        selection: how the cases were selected.
-        cases: the IDs of the cases.
+        identity: the number that identifies the bundle; files with results contain the same number.
+        selection: how the cases were selected: the level, the digest of the baseline and the options.
+        cases: the IDs of the cases, by the positions of their records in the file.
+
+    Raises:
+        TargetFileError: The file is missing, damaged, or not a bundle.
     """
 
     def __init__(self, path: Path) -> None:
         file = read_records(path, FileKind.cases)
         self.identity = file.identity
-        self.cases = [record.reader().text() for record in file.records if record.tag == CASE]
+        cases = (record for record in file.records if record.tag == CASE)
+        self.cases = {case.position: decompress_case(case, MAX_ID_BYTES).text() for case in cases}
         selections = [record.reader() for record in file.records if record.tag == SELECTION]
         if len(selections) != 1:
             raise TargetFileError(f"{path} has {len(selections)} records that describe the selection, expected one")
         self.selection = _parse_selection(path, selections[0])
 
+    def case_at(self, place: tuple[int, int]) -> str:
+        """Return the ID of the case at a place, which is the position of its record and the number of a group."""
+        return self.cases.get(place[0], f"the case at byte {place[0]}")
+
 
 def _parse_selection(path: Path, reader: WordReader) -> Mapping[str, Any]:
-    """Return the selection; raise TargetFileError if it is no JSON object."""
+    """Return the selection; raise TargetFileError if it is not a JSON object."""
     try:
         selection = json.loads(reader.text())
     except ValueError as error:

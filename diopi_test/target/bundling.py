@@ -18,18 +18,19 @@ from diopi_test.run.keywords import SelectionError
 from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import load_case
 from diopi_test.run.options import RunOptions
-from diopi_test.run.session import OpenFiles
+from diopi_test.run.runner import order_cases
+from diopi_test.run.session import FileCache
 from diopi_test.target.bundle import BundleWriter, encode_case
 from diopi_test.target.recording import CallRecorder
 
 MIN_PARALLEL_CASES = 500
-"""The number of cases from which further processes are worth their start."""
+"""Fewer cases are recorded in this process, because starting other processes would take longer."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class WrittenBundle:
-    """What a bundle contains.
+    """The number of cases in a bundle that was written, and the cases that it lacks.
 
     Attributes:
         case_count, call_count: the number of cases, and of their calls.
@@ -44,12 +45,12 @@ class WrittenBundle:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Batch:
-    """Cases of one function, and what recording them requires.
+    """Consecutive cases of one function, which one process records.
 
     Attributes:
         number: the position of the batch among all batches.
-        folder: the folder of the level of the baseline.
-        options: the options that concern single cases.
+        folder: the folder of the level.
+        options: the options of the run that concern single cases.
         cases: the cases.
     """
 
@@ -73,10 +74,10 @@ def write_bundle(path: Path, options: RunOptions) -> WrittenBundle:
 
     Args:
         path: The path of the bundle.
-        options: The options of a run; the vendor has no meaning.
+        options: The options of a run; the vendor is ignored.
 
     Returns:
-        What the bundle contains.
+        The numbers of cases and calls, and the cases that are missing because a runner can't make their calls.
 
     Raises:
         SelectionError: No case is selected.
@@ -89,7 +90,7 @@ def write_bundle(path: Path, options: RunOptions) -> WrittenBundle:
     selection = {"level": options.level, "digest": level.digest, "options": options.selection.words()}
     left_out, case_count, call_count = [], 0, 0
     with BundleWriter(path, selection) as writer:
-        for case, recorded in _record_all(level, options, cases):
+        for case, recorded in _record_all(level, options, order_cases(cases, options.selection)):
             if recorded.payload:
                 writer.write(recorded.payload)
                 case_count, call_count = case_count + 1, call_count + recorded.calls
@@ -112,7 +113,13 @@ def _record_all(
 
 
 def _map_in_order(batches: Sequence[_Batch], count: int, workers: int) -> Iterator[Sequence[_Recorded]]:
-    """Yield the recorded cases of each batch, in order."""
+    """Yield the recorded cases of each batch, in order, recorded in several processes if there are many cases.
+
+    Args:
+        batches: The batches.
+        count: The number of all cases.
+        workers: The number of processes.
+    """
     if workers == 1 or count < MIN_PARALLEL_CASES:
         yield from map(_record_batch, batches)
         return
@@ -131,7 +138,7 @@ def _record_batch(batch: _Batch) -> Sequence[_Recorded]:
 
 
 def _record_cases(level: StoredLevel, options: CaseOptions, cases: Iterable[Collected]) -> Iterator[_Recorded]:
-    """Yield the recorded calls of each case."""
+    """Yield the recorded calls of each case, in order; a case of the runtime has no recorded calls."""
     recorder, files = _open_recorder()
     for case in cases:
         if case.function == RUNTIME:
@@ -145,16 +152,16 @@ def _record_cases(level: StoredLevel, options: CaseOptions, cases: Iterable[Coll
         yield _Recorded(payload, sum(len(group.calls) for group in groups))
 
 
-def _open_file(level: StoredLevel, files: OpenFiles, function: str) -> BaselineFile | None:
+def _open_file(level: StoredLevel, files: FileCache, function: str) -> BaselineFile | None:
     """Return the baseline file of a function; None if the level has none."""
     return files.get(level.path(function), level.sha256(function)) if function in level.functions else None
 
 
 _open_level = cache(open_level)
-"""Opens a level, once per process."""
+"""A function that opens a level, once per process."""
 
 
 @cache
-def _open_recorder() -> tuple[CallRecorder, OpenFiles]:
-    """Return the recorder and the open baseline files of this process."""
-    return CallRecorder(), OpenFiles()
+def _open_recorder() -> tuple[CallRecorder, FileCache]:
+    """Return the recorder and the cache of baseline files of this process."""
+    return CallRecorder(), FileCache()

@@ -1,4 +1,4 @@
-"""Encode the arguments of a vendor call as a runner in C builds them, with a key that identifies the call."""
+"""Encode the arguments of a call for a runner in C, and derive a key that identifies the call."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from lib_rt import Context, Generator, Tensor
 from lib_rt.dtypes import poison_of
 
 KEY_BYTES = 16
-"""The size of the key of a call."""
+"""The size of the key of a call in bytes."""
 
 OWNS_STORAGE, IS_SPARSE = -1, -2
-"""Values in the place of the tensor whose storage a tensor shares: the tensor has a storage, or three parts."""
+"""Values for the number of the tensor whose storage a tensor shares: the tensor has its own storage; it is sparse and
+consists of three other tensors."""
 
 
 class ArgumentKind(IntEnum):
@@ -60,7 +61,8 @@ class EncodedTensor:
         tensor: the tensor.
         layout: the words that describe the layout.
         start: the position of the content in the storage, in bytes.
-        content: the bytes of the storage from the first to the last that is not poison.
+        content: the bytes of the storage from the first element to the last one that is not poison. Empty if all are
+            poison, or if the tensor shares the storage of an earlier tensor.
     """
 
     tensor: Tensor
@@ -76,8 +78,8 @@ class EncodedCall:
 
     Attributes:
         function: the standard function.
-        tensors: the tensors, parts of sparse tensors first.
-        generators: the generators.
+        tensors: the tensors; the parts of a sparse tensor precede the sparse tensor.
+        generators: the random generators, each once.
         boxes: the boxes for results that the callee creates, in order.
         arguments: the words of the arguments.
     """
@@ -89,7 +91,11 @@ class EncodedCall:
     arguments: WordWriter = field(default_factory=WordWriter)
 
     def key(self, group: str) -> bytes:
-        """Return the key of the call in a group of calls; it does not depend on the states of generators."""
+        """Return the key that identifies the call. It depends on all arguments except for the states of generators.
+
+        Args:
+            group: The text that distinguishes the call from equal calls, see `name_of_call`.
+        """
         digest = blake2b(f"{group}\0{self.function}\0".encode(), digest_size=KEY_BYTES)
         for encoded in self.tensors:
             digest.update(struct.pack(f"<{len(encoded.layout) + 1}q", *encoded.layout, encoded.start))
@@ -99,7 +105,7 @@ class EncodedCall:
 
 
 def encode_call(function: str, context: Context, values: Sequence[Any]) -> EncodedCall:
-    """Return the encoded arguments of a call; wait for the stream of the context first.
+    """Encode the arguments of a call, after all work in the stream of its context is complete.
 
     Args:
         function: The standard function.
@@ -192,7 +198,7 @@ class _ArgumentEncoder:
         self._write(ArgumentKind.generators, len(indices), *indices)
 
     def _generator_index(self, generator: Generator) -> int:
-        """Return the number of a generator in the call."""
+        """Return the index of a generator in the call; add the generator if it is new."""
         if generator not in self.call.generators:
             self.call.generators.append(generator)
         return self.call.generators.index(generator)
@@ -216,7 +222,7 @@ class _ArgumentEncoder:
         )
 
     def _index(self, tensor: Tensor) -> int:
-        """Return the number of a tensor in the call; add the tensor if it is new."""
+        """Return the index of a tensor in the call; add the tensor if it is new."""
         identity = id(tensor)
         if identity not in self._indices:
             encoded = self._encode_sparse(tensor) if tensor.is_sparse else self._encode_dense(tensor)
@@ -247,7 +253,7 @@ class _ArgumentEncoder:
 
 
 def _find_content(tensor: Tensor, nbytes: int) -> tuple[int, bytes]:
-    """Return the position and the bytes of the part of a storage that is not poison."""
+    """Return the position and the bytes of a storage's part from the first to the last element that is not poison."""
     storage = tensor.storage_view()
     poison = poison_of(tensor.dtype)
     elements = storage.reshape(nbytes // len(poison), len(poison))
@@ -259,6 +265,7 @@ def _find_content(tensor: Tensor, nbytes: int) -> tuple[int, bytes]:
 
 
 _Encode = Callable[[_ArgumentEncoder, Parameter, Any], None]
+"""A function that appends an argument of a parameter to an encoded call."""
 
 _ENCODERS: dict[Any, _Encode] = {
     **dict.fromkeys(kinds.SINGLE_TENSORS, _ArgumentEncoder.tensor),
@@ -275,7 +282,8 @@ _ENCODERS: dict[Any, _Encode] = {
     **dict.fromkeys((kinds.f64, kinds.f32), _ArgumentEncoder.number),
     object: _ArgumentEncoder.integer,
 }
-"""The methods that encode arguments, by annotation; a derived annotation has that of its class."""
+"""The methods that encode arguments, by annotation of the parameter. A derived class of annotations uses the method of
+its nearest base class."""
 
 _RESULT_KINDS = {
     kinds.OutF64: ArgumentKind.number_result,

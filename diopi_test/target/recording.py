@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from diopi_impl import BaseVendor
@@ -12,7 +12,7 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
 from diopi_test.execution.call import OFFSET_INCREASE
 from diopi_test.execution.call_arguments import PLAIN, CallMode
-from diopi_test.execution.call_groups import CHAIN_PREFIX, TargetOutcomeError
+from diopi_test.execution.call_groups import CHAIN_PREFIX, TargetOutcomeError, describe_mode
 from diopi_test.execution.in_flight import Chain
 from diopi_test.execution.out_of_place import derive_out_of_place_case
 from diopi_test.oracle.records import BaselineCase
@@ -24,7 +24,8 @@ from diopi_test.target.encoding import EncodedCall, encode_call
 from lib_rt import Context, Device
 
 RECORDED_DRAWS = 977
-"""By how much each recorded call advances a generator: a number that no reset of a generator can produce."""
+"""The number by which each recorded call advances the offset of a generator. No reset of a generator results in this
+difference, so that the recorder can tell whether the generator was reset."""
 
 
 @final
@@ -33,8 +34,9 @@ class GeneratorState:
     """The state of a generator before a call.
 
     Attributes:
-        is_relative: whether the offset is added to the state that the previous call left.
-        seed, offset: the state, or what is added to it.
+        is_relative: whether the generator continues from the state in which the previous call has left it.
+        seed: the seed; 0 if the state is relative.
+        offset: the offset; if the state is relative, the number that is added to the offset after the previous call.
     """
 
     is_relative: bool
@@ -48,9 +50,9 @@ class CallEntry:
     """A recorded call.
 
     Attributes:
-        key: the key of the call.
-        call: the arguments.
-        context: the number of the context in the group.
+        key: the key that identifies the call.
+        call: the encoded arguments.
+        context: the index of the context of the call in the group.
         states: the states of the generators before the call.
     """
 
@@ -63,7 +65,13 @@ class CallEntry:
 @final
 @dataclass
 class CallGroup:
-    """Calls that are made together, in common contexts."""
+    """Calls that are made together, in common contexts.
+
+    Attributes:
+        kind: the kind of the group, see `execution.call_groups`.
+        calls: the calls in order.
+        contexts: the contexts of the calls.
+    """
 
     kind: str
     calls: list[CallEntry] = field(default_factory=list)
@@ -78,9 +86,17 @@ class CallGroup:
         """Return the text that distinguishes the next call of the group from equal calls."""
         return name_of_call(self.kind, len(self.calls))
 
+    def copy_as(self, kind: str) -> CallGroup:
+        """Return a group of another kind with the same calls, whose keys then differ."""
+        keys = (entry.call.key(name_of_call(kind, number)) for number, entry in enumerate(self.calls))
+        calls = [replace(entry, key=key) for entry, key in zip(self.calls, keys, strict=True)]
+        return CallGroup(kind, calls, self.contexts)
+
 
 def name_of_call(kind: str, number: int) -> str:
-    """Return the text that distinguishes a call of a group from equal calls: its number counts unless it is in flight.
+    """Return the text that distinguishes a call from equal calls: the kind of its group and, in most kinds, its number.
+
+    In a chain, whose calls are made in two orders, the number does not count.
 
     Args:
         kind: The kind of the group.
@@ -115,7 +131,7 @@ class RecordingVendor(BaseVendor):
         return True
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Record a call."""
+        """Record a call, with the states of its generators, and return Success."""
         group = self.groups[-1]
         encoded = encode_call(name, context, arguments)
         if context not in group.contexts:
@@ -154,7 +170,7 @@ class RecordingVendor(BaseVendor):
 
 @final
 class CallRecorder:
-    """A recorder of the calls of cases."""
+    """A recorder of the calls of cases, on the built-in device."""
 
     def __init__(self) -> None:
         self._vendor = RecordingVendor()
@@ -167,7 +183,7 @@ class CallRecorder:
             loaded: The case.
 
         Returns:
-            The groups; none if a runner can't make the calls.
+            The groups. They are missing for a soak test, and from the first call on that a runner can't make.
         """
         self._vendor.groups = []
         with suppress(TargetOutcomeError):
@@ -176,20 +192,37 @@ class CallRecorder:
             elif loaded.soak is not None:
                 return []
             elif loaded.flaw is not None:
-                with self._target.open_call(loaded.case) as call:
-                    call.run_rejected()
+                self._make_one_call(loaded.case, PLAIN)
             else:
                 self._make_calls(loaded.case)
         return [group for group in self._vendor.groups if group.calls]
 
     def _make_calls(self, case: BaselineCase) -> None:
-        """Make the calls of a case that must succeed."""
-        for mode in _modes(case):
+        """Make the calls that `run_case.evaluate_case` may make for a valid case."""
+        self._make_call(case, PLAIN)
+        if not case.smoke:
+            return
+        self._make_call(case, WAITED)
+        self._vendor.groups.append(self._vendor.groups[-1].copy_as(describe_mode(QUEUED)))
+        if is_in_leading_type(case):
+            self._make_call(case, RELAID)
+        if (plain := derive_out_of_place_case(case)) is not None:
+            self._make_call(plain, PLAIN)
+
+    def _make_call(self, case: BaselineCase, mode: CallMode) -> None:
+        """Make the call of a case in one mode; if the case draws random numbers, make the repetitions as well."""
+        if case.draws:
             with self._target.open_call(case, mode) as call:
                 call.run()
-        if case.smoke and (plain := derive_out_of_place_case(case)) is not None:
-            with self._target.open_call(plain) as call:
-                call.run()
+        else:
+            self._make_one_call(case, mode)
+
+    def _make_one_call(self, case: BaselineCase, mode: CallMode) -> None:
+        """Make a single call without reading its results."""
+        with self._target.open_call(case, mode) as call:
+            make_call = call.prepare()
+            call.send_inputs()
+            make_call()
 
     def _make_chain(self, chain: Chain) -> None:
         """Make each call of a chain on its own, then all calls in both orders."""
@@ -201,12 +234,3 @@ class CallRecorder:
     def close(self) -> None:
         """Close the device."""
         self._target.close()
-
-
-def _modes(case: BaselineCase) -> Iterator[CallMode]:
-    """Yield the modes in which the evaluation may call a case."""
-    yield PLAIN
-    if case.smoke:
-        yield from (QUEUED, WAITED)
-        if is_in_leading_type(case):
-            yield RELAID

@@ -1,4 +1,4 @@
-"""A vendor that answers each call with what the same call left behind on a target."""
+"""A vendor that replays calls: each call has the recorded effects of the same call on a target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lib_rt import Context, Device, Tensor
 from lib_rt.library import ffi, pointer
 
 MADE_ON_TARGETS = ("call", "chain")
-"""The beginnings of the kinds of groups of calls that a runner makes."""
+"""The first words of the kinds of groups of calls that a runner makes."""
 
 
 def open_results(path: Path) -> ReplayVendor:
@@ -49,7 +49,7 @@ def open_results(path: Path) -> ReplayVendor:
 
 @final
 class ReplayVendor(BaseVendor):
-    """A vendor that repeats the effects of calls on a target, which it finds by their arguments.
+    """A vendor that repeats the effects of calls on a target. It finds the effects of a call by the call's arguments.
 
     Files next to the results can contain the vendor's claims and the declaration of its arithmetic, as for a library.
 
@@ -78,7 +78,7 @@ class ReplayVendor(BaseVendor):
         return name in self._results.functions
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Repeat the effects of a call and return its error code; raise TargetOutcomeError if there are none."""
+        """Repeat the effects of a call and return its error code; raise TargetOutcomeError if it did not return."""
         encoded = encode_call(name, context, arguments)
         recorded = self._find(encoded)
         self._number += 1
@@ -90,9 +90,11 @@ class ReplayVendor(BaseVendor):
         return code
 
     def _find(self, encoded: EncodedCall) -> TargetCallResult:
-        """Return what a call left behind; equal calls take turns."""
+        """Return the effects of a call, those of equal calls in turn; raise TargetOutcomeError if there are none."""
         key = encoded.key(name_of_call(self._kind, self._number))
         found = self._results.calls.get(key)
+        if not (found and found[-1].is_settled) and self._results.read_further():
+            found = self._results.calls.get(key)
         if not found:
             end = "" if self._results.is_complete else ", because the runner did not reach the end of the cases"
             raise TargetOutcomeError.not_run(f"the results lack this call of {encoded.function} ({self._kind}){end}")

@@ -22,7 +22,7 @@ class Description:
     """A vendor's description of itself.
 
     Attributes:
-        name, version, claims, waivers: as the vendor states them.
+        name, version, claims, waivers: what the vendor states.
         sources: the source files of the vendor's implementations.
         numerics: the arithmetic for which the vendor's results are evaluated.
         receives_cases: whether it is a test vendor that receives each case with the expected results.
@@ -74,7 +74,7 @@ def open_working_device(vendor: BaseVendor) -> Device:
 
 
 def _copy_there_and_back(device: Device) -> None:
-    """Use every function that cases need: stream, memory, copies, synchronization."""
+    """Copy random bytes to the device and back in a new stream; raise ValueError if different bytes come back."""
     sent = np.random.default_rng(0).integers(0, 256, PROBE_BYTES, np.uint8)
     received = np.zeros_like(sent)
     with Context(device) as context:

@@ -14,7 +14,11 @@ MEMORY_STATISTICS = Path("/proc/self/statm")
 
 
 def describe_exit(status: int) -> str:
-    """Describe the exit status of a process, in the form of `os.wait`, as a predicate: "was ended by SIGSEGV"."""
+    """Return the description of an exit status as a predicate, such as "was ended by SIGSEGV (segmentation fault)".
+
+    Args:
+        status: The exit status, as `os.wait` returns it.
+    """
     if not os.WIFSIGNALED(status):
         return f"left its process with exit code {os.waitstatus_to_exitcode(status)}"
     number = os.WTERMSIG(status)
@@ -33,8 +37,8 @@ def outcome_of_end(status: int, end_reason: tuple[Verdict, str] | None, output: 
     """Return the outcome of the case that was running when its process ended.
 
     Args:
-        status: The exit status, in the form of `os.wait`.
-        end_reason: If the parent ended the process, the verdict and the reason; else None.
+        status: The exit status, as `os.wait` returns it.
+        end_reason: The verdict and the reason if the parent ended the process; None if it ended on its own.
         output: The output of the process during the case.
 
     Returns:

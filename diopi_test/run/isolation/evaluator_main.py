@@ -28,14 +28,18 @@ from diopi_test.run.run_case import add_check_results
 from diopi_test.run.session import Session
 
 CONNECTION_DAMAGED = b"\0"
-"""The bytes that an evaluator sends instead of a message if the vendor has written to the connection. They are not a
-valid message."""
+"""The bytes, not a valid message, with which an evaluator reports that the vendor has written to the connection."""
 
 
 def evaluate(channel: socket.socket, vendor_channel: socket.socket, options: CaseOptions) -> None:
-    """Receive cases over `channel`, evaluate them, and send the outcome of each, until a connection is closed.
+    """Receive cases, evaluate them, and send the outcome of each, until a connection is closed.
 
-    The first messages are those of `vendor_main.serve`.
+    Before the outcomes, the evaluator passes on the first messages of the worker, see `vendor_main.serve`.
+
+    Args:
+        channel: The connection to the executor.
+        vendor_channel: The connection to the worker.
+        options: How to run and check the cases.
     """
     try:
         Evaluator(channel, Exchange(vendor_channel), options).run()
@@ -47,7 +51,13 @@ def evaluate(channel: socket.socket, vendor_channel: socket.socket, options: Cas
 
 @final
 class Evaluator:
-    """The state of an evaluator: its connections to the executor and to the vendor's process."""
+    """An evaluator of cases.
+
+    Args:
+        channel: The connection to the executor, which sends cases and receives outcomes.
+        vendor: The connection to the vendor's process.
+        options: How to run and check the cases.
+    """
 
     def __init__(self, channel: socket.socket, vendor: Exchange, options: CaseOptions) -> None:
         self._channel = channel
@@ -75,7 +85,7 @@ class Evaluator:
         self._vendor.receive()
 
     def _pass_on(self) -> dict[str, Any]:
-        """Pass a message of the vendor's process on to the executor, and return it."""
+        """Receive a message of the vendor's process, send it to the executor, and return it."""
         message = self._vendor.receive()
         if message is None:
             raise DisconnectedError("the vendor's process has ended")
@@ -87,7 +97,7 @@ class Evaluator:
         self._channel.sendall(frame(message))
 
     def _receive_tasks(self) -> Iterator[Any]:
-        """Yield the messages of the executor as they arrive, until it closes the connection."""
+        """Yield the lists of tasks that the executor sends, until it closes the connection."""
         reader = MessageReader()
         while True:
             ready, _, _ = select([self._channel, self._vendor.channel], [], [])
@@ -104,7 +114,18 @@ class Evaluator:
 def _evaluate_task(
     session: Session, target: RemoteTarget, path: str, sha256: str | None, case: Sequence[str]
 ) -> dict[str, Any]:
-    """Evaluate a case; return the message with its outcome, its duration, and the output of the vendor's process."""
+    """Evaluate a case and return the message for the executor.
+
+    Args:
+        session: The session, whose target is `target`.
+        target: The vendor in the other process.
+        path: The baseline file of the case.
+        sha256: The digest that the file must have; None if any digest will do.
+        case: The fields of `Collected`: function, label, element type, class and base.
+
+    Returns:
+        The outcome, the duration in seconds, and the number of bytes that the vendor's process has output so far.
+    """
     function, label, dtype, case_class, base = case
     collected = Collected(function=function, label=label, dtype=dtype, case_class=CaseClass(case_class), base=base)
     start = time.perf_counter()
@@ -119,7 +140,24 @@ def _evaluate_task(
 
 
 def evaluate_and_catch(session: Session, path: Path, sha256: str | None, case: Collected) -> Outcome:
-    """Evaluate a case and return its outcome, which is failed if the vendor or the evaluation raises anything."""
+    """Evaluate a case and return its outcome; an exception of the vendor or of the evaluation becomes a verdict.
+
+    The verdict is `out_of_memory` for MemoryError and otherwise `failed`. The outcome of a target that raises
+    RaisedInVendorError is passed on.
+
+    Args:
+        session: The session.
+        path: The baseline file of the case.
+        sha256: The digest that the file must have; None if any digest will do.
+        case: The case.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        ExchangeError: The vendor has written to the connection.
+        DisconnectedError: The vendor's process has ended.
+    """
     try:
         return session.run(path, case, sha256)
     except (ExchangeError, DisconnectedError):

@@ -1,8 +1,8 @@
-"""Requests and replies between the evaluation and the vendor's process: JSON documents with blocks of bytes.
+"""Requests and replies between an evaluator and the vendor's process: JSON documents with blocks of bytes.
 
 The vendor may write to any file descriptor of its process, and its threads may write at any time. Each message
 therefore has a magic number, lengths and a checksum, and each reply repeats the secret number of its request.
-`docs/isolation.md` describes the form.
+`docs/isolation.md` describes the format.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ALIGNMENT = 64
 between the document and the first block."""
 
 MAX_JOINED_BYTES = 2**20
-"""The maximum number of bytes of a message whose parts are joined and sent with one system call."""
+"""If the blocks of a message have at most this many bytes, the message is joined and sent with one system call."""
 
 FIRST_READ_BYTES = 2**16
 """The number of bytes that a receiver requests first, before it knows the length of the message."""
@@ -61,14 +61,23 @@ class Message:
 
 @final
 class Exchange:
-    """One end of the connection between the evaluation and the vendor's process."""
+    """One end of the connection between an evaluator and the vendor's process.
+
+    Args:
+        channel: The connected socket.
+    """
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
         self._buffer = bytearray()
 
     def send(self, document: Mapping[str, Any], blocks: Sequence[Bytes] = ()) -> None:
-        """Send a message."""
+        """Send a message.
+
+        Args:
+            document: The content, in values that JSON can represent; NumPy numbers are converted.
+            blocks: The blocks of bytes to which the document refers.
+        """
         sizes = [block.nbytes for block in blocks]
         text = _JSON.encode({**document, "blocks": sizes}).encode()
         text += b" " * (-(_HEADER.size + len(text)) % ALIGNMENT)
@@ -107,7 +116,7 @@ class Exchange:
         return _parse(content[:length], content[length:])
 
     def _fill(self, count: int) -> bool:
-        """Receive bytes until the buffer has `count` of them; return whether the other process has sent as many."""
+        """Receive bytes until the buffer has `count` of them; return False if the connection is closed before."""
         while (missing := count - len(self._buffer)) > 0:
             try:  # the first read takes more, because most messages are short
                 received = self.channel.recv(min(missing, MAX_JOINED_BYTES) if self._buffer else FIRST_READ_BYTES)
@@ -130,7 +139,7 @@ _JSON = json.JSONEncoder(default=_to_json)
 """The encoder of all documents."""
 
 _PADDING = [bytes(count) for count in range(ALIGNMENT)]
-"""The bytes after a block, by their number."""
+"""Padding of each length from 0 to `ALIGNMENT` − 1 bytes."""
 
 
 def _padded_total(sizes: Sequence[int]) -> int:
@@ -154,7 +163,11 @@ def _parse(text: memoryview, content: memoryview) -> Message:
 
 @final
 class Requester:
-    """The end of a connection that sends requests and waits for the reply to each."""
+    """The end of a connection that sends requests and waits for the reply to each.
+
+    Args:
+        exchange: The connection.
+    """
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -188,12 +201,25 @@ class Requester:
 
 
 Handler = Callable[[Message, BaseException | None], tuple[dict[str, Any], Sequence[Bytes]]]
-"""Executes a request and returns the content of the reply, with its blocks. The second argument is an exception that a
-signal handler of the vendor has raised since the last request."""
+"""A function that executes a request and returns the content of the reply, with its blocks.
+
+Its second argument is an exception that a signal handler of the vendor has raised since the last request, or None."""
 
 
 def serve_requests(exchange: Exchange, handle: Handler) -> None:
-    """Reply to requests until the other process closes the connection."""
+    """Reply to requests until the other process closes the connection.
+
+    An exception that the vendor raises while this function waits, for example in a signal handler, is passed to
+    `handle` with the next request.
+
+    Args:
+        exchange: The connection.
+        handle: Executes a request.
+
+    Raises:
+        ExchangeError: Bytes have arrived that are not a message.
+        OSError: The connection failed.
+    """
     interruption: BaseException | None = None
     while True:
         try:

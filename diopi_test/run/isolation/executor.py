@@ -29,7 +29,7 @@ from diopi_test.run.isolation.repetition import Repetition, Repetitions
 from diopi_test.run.limits import CaseOptions, Limits
 
 LOADING_SECONDS, PROBING_SECONDS, BUSY_START_SECONDS, CLOSING_SECONDS = 8.0, 5.0, 60.0, 5.0
-"""Time limits in seconds: to load a vendor, to check its device, for each of these two if the process is busy, and to
+"""Time limits in seconds: to load a vendor; to check its device; for each of these two if the process is busy; and to
 close the device."""
 
 BUSY_SHARE = 0.03
@@ -67,9 +67,10 @@ class ScheduledCase:
 @final
 @dataclass(kw_only=True)
 class _Worker:
-    """A worker of the executor, with the cases assigned to it. The first of them is running.
+    """A place for a worker process, with the cases assigned to it; a process that has ended is replaced when needed.
 
     Attributes:
+        process: the process; None before the first case and after the process has ended.
         has_loaded: whether the process has loaded the vendor.
         is_ready: whether the vendor is loaded and its device works.
         work: the cases assigned to this worker; the first one is running.
@@ -77,11 +78,11 @@ class _Worker:
         began: the time when the current case or step of the start began, by `time.monotonic`.
         busy: seconds for which the process had been busy when the current step of the start began.
         deadline: the time at which the current case or step exceeds its limit, by `time.monotonic`.
-        output: bytes of output when the latest case was finished.
+        output: the number of bytes of output when the latest case was finished.
         end_reason: if the executor terminated the process, the verdict on the running case and the reason.
-        has_answered: whether the process finished its case after the termination request, so that the next case is not
-            the cause.
-        repetition: why the running case runs in a separate process, if it does.
+        has_answered: whether the process finished its case although the executor had already requested its end. The
+            next case is then not responsible for the end.
+        repetition: why the running case runs again in a new process; None for a first attempt.
     """
 
     process: WorkerProcess | None = None
@@ -103,12 +104,17 @@ class _Worker:
         return bool(self.work) or (self.process is not None and not self.is_ready)
 
     def adopt(self, process: WorkerProcess) -> None:
-        """Use a new process."""
+        """Use a new process, and reset everything that was observed of the previous one."""
         self.process, self.is_ready, self.latest, self.output = process, False, "", 0
         self.has_loaded, self.end_reason, self.has_answered = False, None, False
 
     def begin_step(self, seconds: float, busy: float) -> None:
-        """Begin a step of the start of the process, which has been busy for this many seconds."""
+        """Begin a step of the start of the process: loading the vendor, or checking its device.
+
+        Args:
+            seconds: The time limit of the step.
+            busy: The seconds for which the process has been busy so far.
+        """
         self.began, self.busy = time.monotonic(), busy
         self.deadline = self.began + seconds
 
@@ -118,7 +124,14 @@ class Executor:
     """An executor that runs cases of one vendor in several workers.
 
     The first failure of each cause is confirmed: if the case ran after other cases, it is repeated in a new process.
-    The second verdict counts; if it is `passed`, the case is `flaky`. Failures that do not count are not confirmed.
+    The second verdict counts; if it is `passed`, the case is `flaky`. Failures that do not affect the exit status are
+    not confirmed.
+
+    Args:
+        vendor: The vendor, as `diopi_impl.find_vendor` takes it.
+        workers: The number of workers.
+        limits: The resources that the cases may use.
+        options: How to run and check the cases.
 
     Attributes:
         notes: problems that are not verdicts of cases.
@@ -135,7 +148,7 @@ class Executor:
         self._selector = DefaultSelector()
         self._workers = [_Worker() for _ in range(workers)]
         self._repetitions = Repetitions()
-        self._returned: deque[Sequence[ScheduledCase]] = deque()  # of batches whose process ended
+        self._returned: deque[Sequence[ScheduledCase]] = deque()  # the cases after the one in which a process ended
         self._lost: Counter[str] = Counter()
         self._failed_starts = 0
         self._has_started = False
@@ -162,7 +175,7 @@ class Executor:
             self._retire(worker)
 
     def _close_devices(self) -> None:
-        """Let idle workers close their devices, and note what goes wrong."""
+        """Let idle workers close their devices and end; note which of them ended with an error."""
         open_workers = {
             worker.process.number: worker for worker in self._workers if worker.process and not worker.is_busy
         }
@@ -183,7 +196,12 @@ class Executor:
     # The vendor's description.
 
     def describe(self) -> Description:
-        """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
+        """Return the vendor's description of itself; start a worker if necessary.
+
+        Raises:
+            VendorError: The vendor does not start.
+            VendorNotFoundError: There is no such vendor.
+        """
         worker = self._workers[0]
         if worker.process is None:
             self._start(worker)
@@ -199,7 +217,9 @@ class Executor:
         report: Callable[[Collected, Outcome, float], None],
         policy: FailurePolicy | None = None,
     ) -> None:
-        """Run the cases. A process runs each batch in order.
+        """Run the cases and report each of them once.
+
+        A process runs the cases of a batch in order. If the process ends, another process runs the remaining cases.
 
         Args:
             batches: The cases.
@@ -207,7 +227,7 @@ class Executor:
             policy: Which failures count and are therefore confirmed, and which cases are known flakes.
 
         Raises:
-            VendorError: The vendor no longer starts. The cases that were not reported have not run.
+            VendorError: The vendor does not start, or no longer starts. Cases that were not reported have no verdict.
         """
         self._batches, self._report = iter(batches), report
         self._repetitions.policy = policy or FailurePolicy()
@@ -222,7 +242,10 @@ class Executor:
         return any(worker.is_busy for worker in self._workers)
 
     def _assign_next(self, worker: _Worker) -> None:
-        """Assign a repetition, in a new process, or else the next batch to a worker that has nothing to do."""
+        """Assign work to an idle worker: a case to repeat, in a new process, or else the next batch.
+
+        Also report the cases that no longer need to be repeated.
+        """
         for settled, repetition in self._repetitions.settled():
             self._conclude(settled, repetition.before, repetition.seconds)
         if repeated := self._repetitions.take():
@@ -266,8 +289,8 @@ class Executor:
     def _finish_case(self, worker: _Worker, outcome: Outcome, seconds: float) -> None:
         """Report the outcome of the running case, or schedule the case to run again in a new worker."""
         scheduled, earlier = worker.work.popleft(), worker.repetition
-        neighbour, worker.latest, worker.repetition = worker.latest, scheduled.case.id, None
-        if repetition := self._repetitions.review(scheduled.case, outcome, seconds, neighbour, earlier):
+        preceding, worker.latest, worker.repetition = worker.latest, scheduled.case.id, None
+        if repetition := self._repetitions.review(scheduled.case, outcome, seconds, preceding, earlier):
             self._repetitions.add(scheduled, repetition)
         else:
             self._conclude(scheduled, earlier.resolve(outcome) if earlier else outcome, seconds)
@@ -325,7 +348,7 @@ class Executor:
     def _receive_messages(self, worker: _Worker) -> None:
         """Handle the messages that a worker has sent."""
         process = worker.process
-        if process is None:  # it was heard before its end
+        if process is None:  # its messages were handled when it ended
             return
         was_open = process.is_open
         for message in process.received():
@@ -369,9 +392,8 @@ class Executor:
                 self._finish_case(worker, outcome, time.monotonic() - worker.began)
             self._put_back(worker)
         else:
-            self.notes.append(
-                append_output(f"after {worker.latest}, in no case, the vendor {describe_exit(ended.status)}", output)
-            )
+            text = f"after {worker.latest}, outside any case, the vendor {describe_exit(ended.status)}"
+            self.notes.append(append_output(text, output))
 
     def _put_back(self, worker: _Worker) -> None:
         """Return the unfinished cases of a worker that has ended to the queues."""
@@ -384,7 +406,11 @@ class Executor:
             worker.work.clear()
 
     def _handle_failed_start(self, worker: _Worker, ended: Ended, output: str) -> None:
-        """Retry a vendor that has started before; raise VendorError if it never did, or fails repeatedly."""
+        """Handle a failed start: put the cases of the worker back, so that they run in another process.
+
+        Raises:
+            VendorError: The vendor has never started, or several consecutive starts have failed.
+        """
         exit_text = worker.end_reason[1] if worker.end_reason else describe_exit(ended.status)
         self._failed_starts += 1
         if not self._has_started or self._failed_starts >= MAX_FAILED_STARTS:
@@ -405,7 +431,11 @@ class Executor:
                 self._end_process(worker, (Verdict.out_of_memory, text), signal.SIGKILL)
 
     def _end_late(self, worker: _Worker, process: WorkerProcess) -> None:
-        """Ask a worker that exceeds a limit for its stack, then end it."""
+        """Handle a worker that has reached its deadline.
+
+        A busy worker that is starting gets more time. Any other worker is asked to print its stack. A worker that was
+        asked before, or whose channel is closed, is killed.
+        """
         if worker.end_reason is not None:
             self._end_process(worker, worker.end_reason, signal.SIGKILL)
         elif not process.is_open:

@@ -31,10 +31,11 @@ EXIT_SECONDS = 1.0
 """Seconds that the fork server has to exit before it is killed."""
 
 ANSWER_SECONDS, SEND_SECONDS = 300.0, 30.0
-"""Seconds that the fork server has to reply, after its imports; and that a process has to accept a message."""
+"""Seconds that the fork server has to reply, which include its imports at first; and that a process has to accept a
+message."""
 
 _STACK = b"Fatal Python error: "
-"""The first words of a stack from faulthandler. The output before them is the vendor's."""
+"""The first words of a stack that Python's faulthandler prints. The vendor wrote the output before them."""
 
 _LONGEST_STACK = 2**16
 """Maximum number of bytes of a stack that are kept; a vendor may write without end after the first words."""
@@ -50,7 +51,13 @@ class ForkServerError(Exception):
 @final
 @dataclass(frozen=True)
 class Ended:
-    """The end of a worker: its process number, its status in the form of `os.wait`, and its CPU seconds."""
+    """The end of a worker process.
+
+    Attributes:
+        process: the process ID.
+        status: the exit status, as `os.wait` returns it.
+        seconds: the CPU seconds that the process used.
+    """
 
     process: int
     status: int
@@ -59,9 +66,16 @@ class Ended:
 
 @final
 class WorkerProcess:
-    """A worker from the view of its parent: its process number, the channel to it, and its output.
+    """A worker, as its parent sees it.
+
+    Args:
+        number: The process ID of the worker.
+        channel: The connection to the evaluator of the worker.
+        output: The file descriptor of the file with the output of both processes.
 
     Attributes:
+        number: the process ID of the worker.
+        channel: the connection.
         is_open: whether further messages may arrive.
         is_damaged: whether bytes arrived that are not a message.
     """
@@ -75,7 +89,7 @@ class WorkerProcess:
         self._output = output
 
     def send(self, tasks: Sequence[Any]) -> None:
-        """Send tasks. A worker that has ended, or does not read them, is left to its deadline."""
+        """Send tasks. Ignore that the worker has ended or does not read them: its end or its deadline is handled."""
         self.channel.settimeout(SEND_SECONDS)
         with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
             self.channel.sendall(frame(tasks))
@@ -93,11 +107,11 @@ class WorkerProcess:
 
     @property
     def misuse(self) -> str:
-        """Return what the vendor did to the channel, if the process did not end."""
+        """Return what the vendor did to the channel, as a predicate, if the channel is closed and the process lives."""
         return f"{'wrote to' if self.is_damaged else 'closed'} a file descriptor that was not its own"
 
     def _available(self) -> bytes | None:
-        """Return the bytes that have arrived: empty if the channel was closed, None if there are none."""
+        """Return the bytes that have arrived; empty if the channel was closed, None if none have arrived yet."""
         self.channel.settimeout(0.0)
         try:
             return self.channel.recv(READ_SIZE)
@@ -112,11 +126,11 @@ class WorkerProcess:
             self.channel.shutdown(socket.SHUT_WR)
 
     def output_since(self, start: int, longest: int = 4000) -> str:
-        """Return the output from the byte `start` on, and the stack that Python wrote at its end.
+        """Return the output from the byte `start` on: first the vendor's output, then a stack that Python has printed.
 
         Args:
             start: The position of the first byte.
-            longest: The maximum number of bytes of output and of stack. Longer texts are shortened in the middle.
+            longest: The maximum number of bytes of each of these two parts. A longer part is shortened in the middle.
 
         Returns:
             The output, with unprintable characters escaped.
@@ -130,7 +144,7 @@ class WorkerProcess:
         )
 
     def _start_of_stack(self, start: int, stop: int) -> int:
-        """Return the offset in the output file at which the last printed stack begins, or `stop` if there is none."""
+        """Return the position in the output file at which the last printed stack begins, or `stop` if there is none."""
         start = max(start, stop - _LONGEST_STACK)
         found = os.pread(self._output, max(stop - start, 0), start).rfind(_STACK)
         return stop if found < 0 else start + found
@@ -148,7 +162,7 @@ class WorkerProcess:
         return printable(text).strip()
 
     def close(self) -> None:
-        """Close the channel and the output; the process ends when it notices."""
+        """Close the channel and the output file. The process ends when it finds its channel closed."""
         self.channel.close()
         os.close(self._output)
 
@@ -208,7 +222,14 @@ class ForkServer:
             raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
 
     def ended(self) -> Iterator[Ended]:
-        """Yield the end of each worker, once each; raise ForkServerError if the fork server has ended."""
+        """Yield the workers that have ended since the last call, without waiting.
+
+        Yields:
+            The end of each worker, once.
+
+        Raises:
+            ForkServerError: The fork server has ended.
+        """
         self._receive(0.0)
         while self._messages:
             yield Ended(*self._messages.popleft()["ended"])
@@ -229,7 +250,14 @@ class ForkServer:
         return self._messages.popleft()
 
     def _receive(self, seconds: float) -> None:
-        """Receive messages of the fork server for up to `seconds`; with 0 there may be none."""
+        """Receive messages of the fork server.
+
+        Args:
+            seconds: How long to wait for a message. If it is 0, nothing needs to arrive.
+
+        Raises:
+            ForkServerError: The fork server has ended, or did not send a message in this time.
+        """
         self._control.settimeout(seconds)
         try:
             content = self._control.recv(READ_SIZE)

@@ -32,7 +32,12 @@ from diopi_test.run.limits import CaseOptions
 
 @final
 class ForkServerLoop:
-    """The state of the fork server: its connection to the parent, and the processes that are alive."""
+    """The fork server: it receives commands, forks processes and reports their end.
+
+    Args:
+        control: The connection to the parent.
+        since: A time before this process imported its first module of this project, as `time.time` returns it.
+    """
 
     def __init__(self, control: socket.socket, since: float) -> None:
         self._control = control
@@ -55,7 +60,7 @@ class ForkServerLoop:
             for message in self._commands():
                 for command, arguments in message.items():
                     commands[command](*arguments)
-        except (BrokenPipeError, ConnectionResetError):  # the parent ended in the middle of an answer
+        except (BrokenPipeError, ConnectionResetError):  # the parent ended while it received a message
             pass
         finally:
             for process in self._alive | self._evaluators:
@@ -64,7 +69,7 @@ class ForkServerLoop:
                 os.waitpid(process, 0)
 
     def _commands(self) -> Iterator[dict[str, Any]]:
-        """Yield the commands as they arrive, and report workers that have ended in between."""
+        """Yield the commands as they arrive, until the parent has ended; meanwhile, report workers that have ended."""
         while True:
             sources: list[Any] = [self._control, self._wakeup]
             ready, _, _ = select(sources, [], [])
@@ -101,7 +106,7 @@ class ForkServerLoop:
         self._send({"started": process})
 
     def _fork(self, output: int, main: Callable[[], None], closed: Sequence[socket.socket]) -> int:
-        """Fork a process that executes `main`, and return its number.
+        """Fork a process that executes `main`, and return its process ID.
 
         Args:
             output: The file for the output of the process.
@@ -109,7 +114,7 @@ class ForkServerLoop:
             closed: The connections that the process must not have.
 
         Returns:
-            The number of the process.
+            The process ID.
         """
         fork_server = os.getpid()
         process = os.fork()
@@ -175,15 +180,15 @@ def _end_group(process: int) -> None:
 
 
 def main(control: int, parent: int, since: float) -> None:
-    """Serve a process.
+    """Run the fork server until its parent process ends.
 
     Args:
-        control: The file descriptor of the socket that connects this process with the process that it serves.
-        parent: The number of the process that it serves.
+        control: The file descriptor of the socket that connects this process with its parent.
+        parent: The process ID of the parent.
         since: A time before this process imported its first module of this project, as `time.time` returns it.
     """
     end_with(parent)
     prepare()
     import_validators()
-    gc.freeze()  # what was imported stays, and need not be copied when the collector visits it
+    gc.freeze()  # the collector does not visit imported objects, so the forked processes share their memory
     ForkServerLoop(socket.socket(fileno=control), since).run()

@@ -19,5 +19,5 @@ def end_with(parent: int) -> None:
     if sys.platform != "linux":
         return
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before it was watched
+    if os.getppid() != parent:  # the parent ended before the call above
         os._exit(1)

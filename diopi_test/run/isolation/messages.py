@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, final
 
 MAGIC = b"\xd1OPI\r\n\x1a\n"
-"""The first bytes of a frame; the first of them is not ASCII, so that no text in ASCII has them."""
+"""The first bytes of a frame. The first one is not ASCII, so that no ASCII text is mistaken for a frame."""
 
 MAX_MESSAGE_BYTES = 64 * 2**20
 """The maximum number of bytes of a message."""
@@ -31,7 +31,7 @@ class MessageError(Exception):
 
 
 def frame(message: Any) -> bytes:
-    """Return the frame of a message; MessageError if the message is too long."""
+    """Return the frame of a message; raise MessageError if the message is too long."""
     content = json.dumps(message).encode()
     if len(content) > MAX_MESSAGE_BYTES:
         raise MessageError(f"a message has {len(content)} bytes, expected at most {MAX_MESSAGE_BYTES}")
@@ -50,7 +50,7 @@ class MessageReader:
         self._buffer += content
 
     def messages(self) -> Iterator[Any]:
-        """Remove and return the complete messages; raise MessageError if bytes do not belong to a message."""
+        """Remove and yield the complete messages; raise MessageError if bytes do not belong to a message."""
         while (content := self._next_content()) is not None:
             try:
                 yield json.loads(content)

@@ -15,7 +15,7 @@ _ffi.cdef("int fegetround(void); int fegetenv(void*); int fesetenv(void const*);
 _libm: Any = _ffi.dlopen(None)
 
 _FENV_SIZE = 256
-"""Bytes; `fenv_t` has fewer on every platform."""
+"""The size in bytes of the buffer for the C type `fenv_t`, which is smaller on every platform."""
 
 _SMALLEST_NORMAL, _SMALLEST = 2.0**-1022, 2.0**-1074
 """Numbers of float64; operations on them show whether the CPU takes subnormal numbers for zero."""

@@ -1,4 +1,4 @@
-"""`RemoteTarget`: a vendor in another process. Its calls are requests, and its records are decoded from the replies."""
+"""`RemoteTarget`: a vendor in another process; calls are requested, and their records are decoded from the replies."""
 
 from __future__ import annotations
 
@@ -66,7 +66,21 @@ class RemoteTarget(Target):
         return self._description.numerics
 
     def request(self, name: str, encoder: CallEncoder | None = None, **content: Any) -> Message:
-        """Send a request and return its reply; raise RaisedInVendorError if the vendor has raised an exception."""
+        """Send a request and return its reply.
+
+        Changes of the process state, forks, output and operators that the reply contains are stored in this object.
+
+        Args:
+            name: The name of the request.
+            encoder: The encoder with the blocks of the request; None if it has no blocks.
+            **content: The content of the request.
+
+        Returns:
+            The reply.
+
+        Raises:
+            RaisedInVendorError: The vendor has raised an exception.
+        """
         reply = self._requester.request(name, content, encoder.blocks if encoder else ())
         self._changes |= dict.fromkeys(map(str, reply.document.get("changes", ())))
         self._has_forked |= bool(reply.document.get("has_forked", False))
@@ -81,7 +95,15 @@ class RemoteTarget(Target):
         return CallEncoder(has_expected_values=self._description.receives_cases)
 
     def request_call(self, name: str, case: BaselineCase, **content: Any) -> Message:
-        """Send a request with a call; a call that follows a call of the same case does not contain it again."""
+        """Return the reply to a request that contains a call.
+
+        If the previous request of this kind had the same case, the case is not sent again.
+
+        Args:
+            name: The name of the request.
+            case: The case.
+            **content: The other content of the request.
+        """
         if case is self._last_case:
             return self.request(name, call=None, **content)
         encoder = self.make_encoder()
@@ -138,12 +160,17 @@ class RemoteTarget(Target):
         return from_json(Outcome, reply.document["outcome"])
 
     def take_operator_uses(self) -> Sequence[OperatorUse]:
-        """Return the operators of the vendor's framework that calls ran and that were not returned before."""
+        """Return the operators of the vendor's framework that ran in calls and were not returned before."""
         uses, self._operator_uses = self._operator_uses, []
         return uses
 
     def finish_case(self) -> tuple[list[str], int]:
-        """Return how the case has changed the state of the vendor's process, and the bytes of the process's output."""
+        """End a case.
+
+        Returns:
+            A description of each change of the state of the vendor's process since the last case; and the number of
+            bytes that the process has output so far.
+        """
         changes, self._changes = list(self._changes), {}
         if self._has_forked and self.request("forks").document["has_returned"]:
             changes.append("the process was forked, and the copy returned from the call as well")
@@ -202,7 +229,7 @@ class RemoteCall(TargetCall):
         return self._unreleased
 
     def _request(self, name: str) -> Message:
-        """Request the call, and note whether it is released."""
+        """Send the request for the call; if the vendor's process has released it already, store what was found."""
         flags = [name for name in ("shifted", "queued", "relaid") if getattr(self._mode, name)]
         reply = self._target.request_call(name, self._case, mode=flags, stays_open=self._stays_open)
         self._is_open = "unreleased" not in reply.document
@@ -211,11 +238,11 @@ class RemoteCall(TargetCall):
         return reply
 
     def _note_release(self, document: dict[str, Any]) -> None:
-        """Note what the vendor's process has found when it released the call."""
+        """Store the damaged guard zones and the unreleased memory that were found when the call was released."""
         tensors, blocks = document["unreleased"]
         self.damage += decode_damage(document["damage"])
         self._unreleased = int(tensors), int(blocks)
 
     def _decode(self, reply: Message) -> CallRecord:
-        """Return the record of a reply; the damage is that of the call."""
+        """Return the record of a reply, with the damage of the call."""
         return replace(CallDecoder(reply.blocks).record(reply.document["record"], self._case), damage=self.damage)

@@ -30,24 +30,29 @@ class Repetition:
     """The reason to run a case again.
 
     Attributes:
-        before: the outcome of the first attempt, and its duration in seconds.
-        neighbour: the ID of the case that ran before it; empty if it was the first case of its process.
+        before: the outcome of the first attempt.
+        seconds: the duration of the first attempt.
+        preceding: the ID of the case that ran before the first attempt in the same process; empty if there was none.
         attempts: the number of attempts so far.
         cause: the provisional cause that the repetition confirms; empty if it only retries a known flake.
     """
 
     before: Outcome
     seconds: float
-    neighbour: str
+    preceding: str
     attempts: int = 1
     cause: str = ""
 
     def resolve(self, alone: Outcome) -> Outcome:
-        """Return the final outcome, where `alone` is the outcome of the case in a separate worker."""
+        """Return the final outcome of the case: `flaky` if the first attempt failed and the repetition did not.
+
+        Args:
+            alone: The outcome of the repetition, in which the case was the first one of a new process.
+        """
         if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
-            ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
+            ran = f"in a process in which {self.preceding} had run before" if self.attempts == 1 else "at first"
             text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
-            return replace(self.before, verdict=Verdict.flaky, message=text, timing=None, preceding_case=self.neighbour)
+            return replace(self.before, verdict=Verdict.flaky, message=text, timing=None, preceding_case=self.preceding)
         return alone
 
 
@@ -68,7 +73,7 @@ class Repetitions:
         self._in_a_row = 0
 
     def review(
-        self, case: Collected, outcome: Outcome, seconds: float, neighbour: str, earlier: Repetition | None
+        self, case: Collected, outcome: Outcome, seconds: float, preceding: str, earlier: Repetition | None
     ) -> Repetition | None:
         """Decide whether a case that has ended runs again.
 
@@ -76,8 +81,8 @@ class Repetitions:
             case: the case.
             outcome: the outcome of this attempt.
             seconds: the duration of this attempt.
-            neighbour: the ID of the case that ran before it in its process; empty if there was none.
-            earlier: why this attempt was made; None if it was the first one.
+            preceding: the ID of the case that ran before this attempt in its process; empty if there was none.
+            earlier: why this attempt was made; None if it was the first attempt.
 
         Returns:
             The reason to run the case again; None if its outcome is final.
@@ -90,14 +95,14 @@ class Repetitions:
         self._in_a_row += bool(earlier and earlier.cause)
         record = case.record(outcome, seconds)
         cause = provisional_cause(record).id
-        is_alone = earlier is not None or not neighbour
+        is_alone = earlier is not None or not preceding
         if not is_alone and self._is_unconfirmed(case, cause) and self.policy.counts(record):
-            return Repetition(before=outcome, seconds=seconds, neighbour=neighbour, cause=cause)
+            return Repetition(before=outcome, seconds=seconds, preceding=preceding, cause=cause)
         if is_alone:
             self._confirmed.add(cause)
         attempts = earlier.attempts if earlier else 0
         if attempts < self.policy.retries_for(case.id):
-            first = earlier or Repetition(before=outcome, seconds=seconds, neighbour=neighbour, attempts=0)
+            first = earlier or Repetition(before=outcome, seconds=seconds, preceding=preceding, attempts=0)
             return replace(first, attempts=attempts + 1, cause="")
         self._confirmed_of[case.function] += is_alone
         return None
@@ -112,12 +117,16 @@ class Repetitions:
         self._queue.append((scheduled, repetition))
 
     def put_back(self, scheduled: ScheduledCase, repetition: Repetition) -> None:
-        """Return a case that was taken from the queue but could not be started."""
+        """Put a case that was taken, but was not run because its process ended, back to the front of the queue."""
         self._running[repetition.cause] -= 1
         self._queue.appendleft((scheduled, repetition))
 
     def take(self) -> tuple[ScheduledCase, Repetition] | None:
-        """Remove and return the next case to run; None if there is none whose cause is not being confirmed already."""
+        """Remove the next case to run from the queue. Skip a case while another case with the same cause is running.
+
+        Returns:
+            The case and the reason to run it again; None if no case remains.
+        """
         for number, (scheduled, repetition) in enumerate(self._queue):
             if not repetition.cause or not self._running[repetition.cause]:
                 del self._queue[number]
@@ -126,7 +135,13 @@ class Repetitions:
         return None
 
     def settled(self) -> Iterator[tuple[ScheduledCase, Repetition]]:
-        """Remove and yield the cases that need not run again, because their causes have been confirmed meanwhile."""
+        """Remove the cases from the queue that need not run again, except known flakes.
+
+        In the meantime, their cause has been confirmed, or enough failures of their function or of the run.
+
+        Yields:
+            Each of these cases, with the reason why it was in the queue.
+        """
         queue, self._queue = self._queue, deque()
         for scheduled, repetition in queue:
             is_retried = not repetition.cause or self.policy.retries_for(scheduled.case.id) > 0

@@ -15,6 +15,7 @@ from typing import Any, final
 
 from diopi_impl import BaseVendor, Numerics, VendorError, VendorNotFoundError, find_vendor
 from diopi_impl.errors import describe_exception, exception_text
+from diopi_impl.program_folder import store_programs
 from diopi_proto.types import Error
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.call import Call, RejectedCallError
@@ -30,14 +31,13 @@ from diopi_test.run.isolation.description import Description, open_working_devic
 from diopi_test.run.isolation.exchange import Exchange, Message, serve_requests
 from diopi_test.run.isolation.process_state import ProcessState
 from diopi_test.run.output import shorten
-from diopi_test.run.program_folder import store_programs
 from diopi_test.run.target import LocalTarget
 
 MAX_OUTPUT = 2**20
-"""Maximum number of bytes of output that remain stored between cases."""
+"""If the vendor's process has output more than this many bytes after a request, the output file is truncated."""
 
 QUERIES = frozenset({"has", "last_error", "late", "release", "forks", "memory"})
-"""Requests after which the state of the process is not compared, because they follow or precede a call."""
+"""Requests that are part of the evaluation of another request: the worker does not compare its state after them."""
 
 Reply = dict[str, Any]
 """What is sent to the evaluator about a request; its keys depend on the request."""
@@ -76,7 +76,7 @@ def serve(channel: socket.socket, vendor_name: str, numerics: Numerics | None, s
 
 
 def _load_vendor(name: str) -> BaseVendor:
-    """Load the vendor; raise `VendorError` for any exception, because the vendor's code may raise anything."""
+    """Load the vendor; raise VendorError if the vendor's code raises any exception."""
     try:
         return find_vendor(name)
     except VendorError:
@@ -87,7 +87,13 @@ def _load_vendor(name: str) -> BaseVendor:
 
 @final
 class VendorServer:
-    """The handlers of the requests: calls of a vendor, and the state of its process."""
+    """The handlers of the requests that a worker receives.
+
+    Args:
+        target: The vendor on its open device.
+        state: The state of the process, which is restored after each request.
+        forks: The detector of forks of the process.
+    """
 
     def __init__(self, target: LocalTarget, state: ProcessState, forks: ForkWatch) -> None:
         self._target = target
@@ -107,11 +113,19 @@ class VendorServer:
             "time": self._time,
             "runtime": self._runtime,
             "numerics": self._numerics,
-            "forks": self._find_copies,
+            "forks": self._find_forks,
         }
 
     def handle(self, message: Message, interruption: BaseException | None) -> tuple[Reply, Sequence[Bytes]]:
-        """Execute a request, then restore the state of the process; an exception of the vendor is a reply, too."""
+        """Execute a request, then restore the state of the process unless the request belongs to `QUERIES`.
+
+        Args:
+            message: The request.
+            interruption: An exception that a signal handler of the vendor has raised since the last request, or None.
+
+        Returns:
+            The content of the reply, and its blocks. An exception of the vendor becomes a reply with the key `raised`.
+        """
         encoder, decoder = CallEncoder(), CallDecoder(message.blocks)
         try:
             if interruption is not None:
@@ -132,7 +146,7 @@ class VendorServer:
         return reply, encoder.blocks
 
     def _has(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Say whether the vendor implements a function."""
+        """Reply whether the vendor implements a function."""
         return {"has": bool(self._target.has(request["function"]))}
 
     def _last_error(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
@@ -140,7 +154,7 @@ class VendorServer:
         return {"text": self._target.last_error()}
 
     def _call(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Make a call that the vendor must accept."""
+        """Make a valid call; reply with its record, or with the error code if the vendor rejects the call."""
         call = self._target.open_call(*self._decode_call(request, decoder))
         try:
             with ExitStack() as stack:
@@ -149,12 +163,12 @@ class VendorServer:
                 if request["stays_open"]:
                     self._open = call, stack.pop_all()
                     return reply
-        except RejectedCallError as refused:
-            reply = {"code": refused.code.name}
+        except RejectedCallError as rejection:
+            reply = {"code": rejection.code.name}
         return {**reply, **_describe_release(call)}
 
     def _rejected_call(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Make a call that the vendor must reject."""
+        """Make a call that the vendor must reject; reply with the returned code, the last error and the record."""
         with self._target.open_call(*self._decode_call(request, decoder)) as call:
             code, last_error, run = call.run_rejected()
             reply = {"code": code.name, "last_error": last_error, "record": encoder.record(run)}
@@ -197,8 +211,8 @@ class VendorServer:
         """Measure the duration of a call."""
         try:
             return {"timing": to_json(self._target.time_call(decoder.call(request["call"])))}
-        except RejectedCallError as refused:
-            return {"code": refused.code.name}
+        except RejectedCallError as rejection:
+            return {"code": rejection.code.name}
 
     def _runtime(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
         """Run a case of the runtime functions."""
@@ -209,13 +223,13 @@ class VendorServer:
         numerics = from_json(Numerics, request["declaration"])
         return {"outcome": to_json(self._target.measure_field(numerics, request["case"]))}
 
-    def _find_copies(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Wait for copies of the process that return from a call; say whether there were any."""
+    def _find_forks(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
+        """Reply whether a process that the vendor forked during a call has returned from the call, like its parent."""
         return {"has_returned": self._forks.has_returned()}
 
 
 def _describe_release(call: Call) -> Reply:
-    """Return what a call that is released has left behind."""
+    """Return the damage of guard zones and the unreleased memory of a call, for the reply after its release."""
     return {"damage": encode_damage(call.damage), "unreleased": call.count_unreleased()}
 
 
@@ -226,7 +240,7 @@ def _raised(verdict: Verdict, kind: str, error: BaseException) -> Reply:
 
 
 def _output_size() -> int:
-    """Return the bytes written to standard output and error; truncate the file if it is too large."""
+    """Return the number of bytes in the file with standard output and error; truncate the file if it is too large."""
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

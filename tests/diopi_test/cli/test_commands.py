@@ -12,6 +12,7 @@ from diopi_test.cli.console import console
 
 
 def invoke(*words: object) -> Result:
+    """Run `diopi-test` with these words and return its result."""
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
@@ -72,6 +73,7 @@ def test_list_shows_only_selected_functions() -> None:
     assert "Did you mean 'diopiSoftmax'" in done.output
 
 
+@pytest.mark.slow
 def test_gen_data_generates_only_selected_functions(tmp_path: Path) -> None:
     names = ("diopiCopyInp", "diopiZeros", "diopiOnes")
     words = ("gen-data", "--data", tmp_path, *(word for name in names for word in ("--function", name)), "-n", 1)
@@ -120,6 +122,7 @@ def test_former_name_of_mutation_test_is_deprecated() -> None:
     assert "audit" not in invoke("--help").output
 
 
+@pytest.mark.slow
 def test_mutation_test_selects_a_sample_of_functions(tmp_path: Path) -> None:
     file = tmp_path / "mutants.json"
     words = ("--function", "diopiCopyInp", "--shuffle", 1, "--sample", 1, "--shard", "1/1")

@@ -9,6 +9,7 @@ from diopi_test.cli import main
 
 
 def describe(*words: str) -> Result:
+    """Run `diopi-test describe` and return its result."""
     return CliRunner().invoke(main, ["describe", *words])
 
 
@@ -26,6 +27,12 @@ def test_describe_shows_parameters_results_and_implementations() -> None:
     assert "Include <diopi/functions.h> and define the function." in text
     assert "PyTorch: aten::cat" in text
     assert "jax_cpu: yes" in text
+
+
+def test_describe_shows_the_conventions_of_the_family() -> None:
+    text = " ".join(describe("diopiRoiAlignMmcv").output.split())
+    assert "Conventions of the family mmcv_roi MMCV's pooling of axis-aligned regions" in text
+    assert "B(F, y, x) samples an H × W plane F bilinearly" in text
 
 
 def test_describe_prints_the_same_facts_as_json() -> None:

@@ -13,7 +13,7 @@ from diopi_test.cli import examination, main
 from diopi_test.cli.examination import InstallationCheck, State, examine
 
 
-def found(*vendors: str) -> dict[str, InstallationCheck]:
+def examine_vendors(*vendors: str) -> dict[str, InstallationCheck]:
     """Return the results of the checks by subject, for the named vendors only."""
     return {finding.subject: finding for finding in examine(vendors or ("none.such:vendor",))}
 
@@ -72,7 +72,7 @@ def test_doctor_reports_missing_and_old_packages(monkeypatch: pytest.MonkeyPatch
         return "0.1"
 
     monkeypatch.setattr(examination, "version", version)
-    seen = found()
+    seen = examine_vendors()
     assert seen["h5py"].state is State.missing and seen["h5py"].details == "not installed, >=3.10 is needed"
     assert seen["numpy"].details == "0.1, >=2.0 is needed" and seen["numpy"].advice == "pip install 'numpy>=2.0'"
     assert seen["extra fuzz"].state is State.note and "pip install 'diopi[fuzz]'" in seen["extra fuzz"].advice
@@ -84,14 +84,14 @@ def test_doctor_reports_an_incomplete_installation(monkeypatch: pytest.MonkeyPat
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(examination, "requires", requires)
-    assert found()["packages"].state is State.missing
+    assert examine_vendors()["packages"].state is State.missing
 
 
 @pytest.mark.usefixtures("no_vendors")
 def test_doctor_notes_missing_compilers_and_cmake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination.shutil, "which", lambda name: None)
     monkeypatch.setenv("CC", "nobody -O3")
-    seen = found()
+    seen = examine_vendors()
     advice = seen["C compiler"].advice
     assert seen["C compiler"] == InstallationCheck(
         state=State.note, subject="C compiler", details="none of nobody", advice=advice
@@ -103,7 +103,7 @@ def test_doctor_notes_missing_compilers_and_cmake(monkeypatch: pytest.MonkeyPatc
 def test_doctor_reports_a_missing_baseline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("diopi_test.baseline.location.package_folder", lambda: tmp_path)
     monkeypatch.setattr("diopi_test.baseline.location.cache_folder", lambda: tmp_path)
-    baseline = found()["baseline"]
+    baseline = examine_vendors()["baseline"]
     assert baseline.state is State.missing and "there is no baseline in" in baseline.details
 
 
@@ -111,7 +111,7 @@ def test_doctor_reports_a_missing_baseline(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_doctor_notes_low_disk_space_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "DISK", 2**60)
     monkeypatch.setattr(examination, "MEMORY", 2**50)
-    seen = found()
+    seen = examine_vendors()
     assert seen["disk"].state is seen["memory"].state is State.note
     assert seen["memory"].advice.endswith("diopi-test run -n 1")
 

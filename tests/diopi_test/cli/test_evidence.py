@@ -18,6 +18,7 @@ CASE = "diopiSqrt[float32-matrix]"
 
 
 def call(*words: object) -> Result:
+    """Run `diopi-test` with these words and return its result."""
     return CliRunner().invoke(main, [str(word) for word in words])
 
 

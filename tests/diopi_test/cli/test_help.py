@@ -29,7 +29,7 @@ def test_every_command_has_examples() -> None:
 
 
 @pytest.mark.parametrize("words", [words for examples in EXAMPLES.values() for words, _ in examples])
-def test_examples_parse(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_of_a_help_text_parses(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     parse(words)
 
@@ -72,32 +72,32 @@ def test_every_command_has_a_line_on_the_page() -> None:
     assert set(COMMANDS) <= named
 
 
-def completed(*words: str) -> list[str]:
+def complete_words(*words: str) -> list[str]:
     """Return the words that the shell completion suggests for the last word."""
     complete = BashComplete(main, {}, "diopi-test", VARIABLE)
     return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
 
 
 def test_the_shell_completes_commands_options_and_names() -> None:
-    assert completed("fin") == ["fingerprint"]
-    assert completed("run", "--fam") == ["--family"]
-    assert completed("run", "--family", "act") == ["activation"]
-    assert completed("run", "--dtype", "no-bf") == ["no-bfloat16"]
-    assert completed("run", "--function", "diopiSoftmaxB") == ["diopiSoftmaxBackward"]
-    assert completed("run", "--class", "opt") == ["optional"]
-    assert completed("run", "--vendor", "jax") == ["jax_cpu"]
-    assert completed("run", "--level", "models-resnet1") == ["models-resnet18"]
-    assert completed("run", "--check", "val") == ["values", "validity"]
-    assert completed("run", "--check", "no-val") == ["no-values", "no-validity"]
-    assert completed("run", "--model", "resnet5") == ["resnet50"]
-    assert completed("run", "--case", "diopiSoftmaxB") == ["diopiSoftmaxBackward["]
-    assert completed("run", "--case", "diopiSqrt[float32-sp") == ["diopiSqrt[float32-special]"]
-    assert completed("run", "--case", "runtime[") == [case.id for case in collect_runtime()]
-    assert "html_report" not in " ".join(completed("run", "--"))
+    assert complete_words("fin") == ["fingerprint"]
+    assert complete_words("run", "--fam") == ["--family"]
+    assert complete_words("run", "--family", "act") == ["activation"]
+    assert complete_words("run", "--dtype", "no-bf") == ["no-bfloat16"]
+    assert complete_words("run", "--function", "diopiSoftmaxB") == ["diopiSoftmaxBackward"]
+    assert complete_words("run", "--class", "opt") == ["optional"]
+    assert complete_words("run", "--vendor", "jax") == ["jax_cpu"]
+    assert complete_words("run", "--level", "models-resnet1") == ["models-resnet18"]
+    assert complete_words("run", "--check", "val") == ["values", "validity"]
+    assert complete_words("run", "--check", "no-val") == ["no-values", "no-validity"]
+    assert complete_words("run", "--model", "resnet5") == ["resnet50"]
+    assert complete_words("run", "--case", "diopiSoftmaxB") == ["diopiSoftmaxBackward["]
+    assert complete_words("run", "--case", "diopiSqrt[float32-sp") == ["diopiSqrt[float32-special]"]
+    assert complete_words("run", "--case", "runtime[") == [case.id for case in collect_runtime()]
+    assert "html_report" not in " ".join(complete_words("run", "--"))
 
 
 def test_cases_of_a_missing_level_are_not_completed(tmp_path: Path) -> None:
-    assert completed("run", "--data", str(tmp_path), "--case", "diopiSqrt[float32") == []
+    assert complete_words("run", "--data", str(tmp_path), "--case", "diopiSqrt[float32") == []
 
 
 @pytest.mark.parametrize(

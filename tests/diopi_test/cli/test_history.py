@@ -16,10 +16,12 @@ from diopi_test.reporting.history.database import default_path
 
 
 def history(*words: str | Path) -> Result:
+    """Run `diopi-test history` and return its result."""
     return CliRunner().invoke(main, ["history", *map(str, words)])
 
 
 def write(path: Path, day: int) -> Path:
+    """Write the report of a run on this day of the month, and return its path."""
     report = report_of_day(day, [case_record("diopiAdd[a]", "passed"), case_record("diopiAdd[b]", "failed")])
     path.write_text(json.dumps(to_json(report)))
     return path
@@ -42,7 +44,7 @@ def test_trends_are_shown(tmp_path: Path) -> None:
     add_runs(tmp_path / "h")
     done = history("show", "--db", tmp_path / "h", "--html", tmp_path / "page.html")
     for line in (
-        "cause c2 (new): 0 → 0 → 0 → 7 cases",
+        "cause c2 (new on 1 of 2 devices): 0 → 0 → 0 → 7 cases",
         "less accurate: diopiAdd: 0.2 → 0.9 of its budget",
         "flaky in 2 of 4 runs: diopiSub[float32-row], last on 2026-01-04",
         "differs: diopiAdd: chip (driver 1.0) on board-07: 0.9 of the budget, 0 failed; chip B",
@@ -52,17 +54,31 @@ def test_trends_are_shown(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "page.html").read_text("utf-8")
 
 
+def test_a_cause_whose_functions_were_not_selected_is_not_run(tmp_path: Path) -> None:
+    records = [case_record("diopiAdd[a]", "failed", "a message"), case_record("diopiSub[a]", "passed")]
+    for day, selected in ((1, records), (2, records[1:])):
+        (tmp_path / f"{day}.json").write_text(json.dumps(to_json(report_of_day(day, selected))))
+        assert history("add", tmp_path / f"{day}.json", "--db", tmp_path / "h").exit_code == 0
+    output = history("show", "--db", tmp_path / "h", "--html", tmp_path / "page.html", "--language", "zh").output
+    assert "(not run): 1 → – cases" in output
+    assert "未运行" in (tmp_path / "page.html").read_text("utf-8")
+
+
 def test_errors_name_the_file_and_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIOPI_HISTORY", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     done = history("list")
     assert done.exit_code == 3 and f"there is no history at {default_path()}" in done.output
+    assert "diopi-test history add" in done.output
     add_runs(default_path())
     assert history("list").exit_code == 0
     done = history("show", 99)
     assert done.exit_code == 2 and "there is no run 99" in done.output
+    assert "diopi-test history list" in done.output
     (tmp_path / "file").write_text("text")
     done = history("add", write(tmp_path / "1.json", 1), "--db", tmp_path / "file")
-    assert done.exit_code == 3 and "no SQLite database" in done.output
+    assert done.exit_code == 3 and f"{tmp_path / 'file'} is damaged, or no SQLite database" in done.output
+    assert "pass another --db" in done.output
 
 
 def test_a_report_without_a_start_gets_the_time_of_its_file(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ CASES = "configs = {'a': dict(name=['neg'], tensor_para=dict(args=[dict(ins=['in
 
 
 def invoke(*words: object) -> Result:
+    """Run `diopi-test` with these words and return its result."""
     return CliRunner().invoke(main, [str(word) for word in words])
 
 

@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from diopi_test.cli.check_options import check_options
 from diopi_test.cli.console import list_cases
-from diopi_test.cli.options import selection_options, vendor_option, workers_option
+from diopi_test.cli.options import vendor_option, workers_option
+from diopi_test.cli.selection_options import selection_options
 from diopi_test.run.collection import Collected
 from diopi_test.run.options import RunOptions
 from diopi_test.run.selection import FailedCases, Selection, Shard

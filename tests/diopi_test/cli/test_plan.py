@@ -22,6 +22,7 @@ def write(path: Path, **verdicts: str) -> Path:
 
 
 def plan(*words: str | Path) -> Result:
+    """Run `diopi-test plan` and return its result."""
     return CliRunner().invoke(main, ["plan", *map(str, words)])
 
 

@@ -23,6 +23,7 @@ PASSED, FAILED = (case_record("diopiAdd[float32-x]", verdict) for verdict in ("p
 
 
 def call(*words: object) -> Result:
+    """Run `diopi-test` with these words and return its result."""
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
@@ -106,6 +107,13 @@ def test_compare_counts_changes_that_it_does_not_list(tmp_path: Path) -> None:
     assert done.output.endswith("30 new, 1 alike\n")
 
 
+def test_compare_does_not_list_cases_that_were_not_selected(tmp_path: Path) -> None:
+    unselected = case_record("diopiSub[float32-x]", "passed")
+    done = call("compare", write_log(tmp_path / "a", [PASSED, unselected]), write_log(tmp_path / "b", [PASSED]))
+    assert done.output.startswith("note: the runs have different selections: 1 case only before, 0 only after")
+    assert "gone: " not in done.output and done.output.endswith("1 gone, 1 alike\n")
+
+
 def test_compare_marks_an_unfinished_run_as_incomplete(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", [PASSED])
     lines = log.read_bytes().splitlines(keepends=True)
@@ -164,7 +172,7 @@ def test_a_line_that_is_not_a_record_causes_a_single_message(text: str, tmp_path
     done = call("report", log)
     assert done.exit_code == 2
     assert isinstance(done.exception, SystemExit)
-    assert "though its checksum is right" in " ".join(done.output.split())
+    assert "although its checksum matches" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"kind":"due"}', '{"schema_version": 99}', "\x00"])

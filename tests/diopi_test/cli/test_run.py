@@ -18,11 +18,13 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a level of one function."""
     return make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt").parent
 
 
 @pytest.fixture(autouse=True)
 def use_temporary_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands store their state in a temporary folder, and print lines of 200 characters."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "200")
 

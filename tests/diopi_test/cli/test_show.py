@@ -35,6 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def show(data: Path, *words: str) -> Result:
+    """Run `diopi-test show` and return its result."""
     return CliRunner().invoke(main, ["show", *words, "--data", str(data)])
 
 

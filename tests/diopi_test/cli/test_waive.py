@@ -15,11 +15,13 @@ FAILED = case_record("diopiAdd[float32-a]", "failed", "values: out is wrong")
 
 
 def waive(*words: object) -> Result:
+    """Run `diopi-test waive` and return its result."""
     return CliRunner().invoke(main, ["waive", *map(str, words)])
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
+    """Return the path of a report with a failed case."""
     path = tmp_path / "report.json"
     path.write_text(json.dumps(to_json(report_of([FAILED]))), "utf-8")
     return path

@@ -32,10 +32,12 @@ RECORDS = [
 
 
 def waive(*words: object) -> Result:
+    """Run `diopi-test waive` and return its result."""
     return CliRunner().invoke(main, ["waive", *map(str, words)])
 
 
 def write(path: Path, records: list[CaseRecord]) -> Path:
+    """Write a report of these records, and return its path."""
     path.write_text(json.dumps(to_json(report_of(records))), "utf-8")
     return path
 
@@ -47,6 +49,7 @@ def cause_of(case_id: str) -> str:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
+    """Return the path of a report with failures of several causes."""
     return write(tmp_path / "report.json", RECORDS)
 
 

@@ -71,7 +71,7 @@ def version(sources: VendorSources, library: str = "", baseline: str = "baseline
     return VendorVersion(library=library, baseline=baseline, sources=sources)
 
 
-def changed(**digests: str) -> VendorSources:
+def change_sources(**digests: str) -> VendorSources:
     """Return sources of the vendor in which these modules have other digests."""
     modules = {
         f"chip.{name}": SourceModule(digest=digest, imports=SOURCES.modules[f"chip.{name}"].imports)
@@ -87,8 +87,8 @@ ALL = {"diopiAdd[a]", "diopiRelu[a]", "diopiSin[a]"}
     ("now", "ids"),
     [
         (version(SOURCES), {"diopiSin[a]"}),
-        (version(changed(activation="3")), {"diopiRelu[a]", "diopiSin[a]"}),
-        (version(changed(arithmetic="3")), {"diopiAdd[a]", "diopiSin[a]"}),
+        (version(change_sources(activation="3")), {"diopiRelu[a]", "diopiSin[a]"}),
+        (version(change_sources(arithmetic="3")), {"diopiAdd[a]", "diopiSin[a]"}),
         (version(SOURCES, baseline="new"), ALL),
         (replace(version(SOURCES), numerics="other"), ALL),
         (version(VendorSources()), ALL),

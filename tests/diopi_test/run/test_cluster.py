@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any
 import pytest
 from baselines import make_level
 from click.testing import CliRunner
-from clusters import HELPERS, LocalCluster, local_cluster, wait_until
+from clusters import LocalCluster, local_cluster, wait_until
+from commands import run_here
 from reports import read_report
 
 pytest.importorskip("distributed", reason="pip install 'diopi[dask]'")
@@ -39,6 +38,7 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a level of two functions."""
     folder = tmp_path_factory.mktemp("baseline")
     make_level(folder / "smoke", "diopiSqrt", "diopiNeg")
     return folder
@@ -55,13 +55,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, marks: Path) -> Iterator[L
     """Start a cluster of two local workers."""
     with local_cluster(tmp_path_factory.mktemp("cluster"), 2, LEAVING_FOLDER=str(marks)) as local:
         yield local
-
-
-def diopi_test(*words: object) -> subprocess.CompletedProcess[str]:
-    """Run the command `diopi-test` in a new process."""
-    command = [sys.executable, "-m", "diopi_test", *map(str, words)]
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=variables)
 
 
 def due_cases(data: Path, expression: str = "") -> list[ScheduledCase]:
@@ -110,7 +103,7 @@ def test_a_run_on_a_cluster_has_the_verdicts_of_a_single_machine(
         file = tmp_path / f"{name}.json"
         log = tmp_path / f"{name}.log"
         words = ("run", "--data", data, "--vendor", "negative_test_vendors:crashing", "-k", "diopiSqrt[negative")
-        done = diopi_test(*words, "--strict", "--json", file, "--log", log, *options)
+        done = run_here(*words, "--strict", "--json", file, "--log", log, *options)
         assert done.returncode == 1, done.stdout + done.stderr
         reports.append(read_report(file))
     here, there = (
@@ -124,6 +117,7 @@ def test_a_run_on_a_cluster_has_the_verdicts_of_a_single_machine(
     assert not reports[1]["summary"]["incomplete"]
 
 
+@pytest.mark.slow
 def test_a_run_on_a_cluster_measures_the_declared_arithmetic_as_a_single_machine_does(
     cluster: LocalCluster, data: Path, tmp_path: Path
 ) -> None:
@@ -131,7 +125,7 @@ def test_a_run_on_a_cluster_measures_the_declared_arithmetic_as_a_single_machine
     for name, options in (("here", ("-n", "1")), ("there", ("--dask", cluster.address))):
         file = tmp_path / f"{name}.json"
         words = ("run", "--data", data, "--vendor", "measured_vendors:exact", "--numerics", "tf32")
-        done = diopi_test(*words, "--case", "diopiSqrt[float32-matrix]", "--json", file, *options)
+        done = run_here(*words, "--case", "diopiSqrt[float32-matrix]", "--json", file, *options)
         assert done.returncode == 0, done.stdout + done.stderr
         checks.append(read_report(file)["declaration_check"])
     here, there = checks
@@ -139,10 +133,11 @@ def test_a_run_on_a_cluster_measures_the_declared_arithmetic_as_a_single_machine
     assert [entry["field"] for entry in here["contradictions"]] == ["float32_products"]
 
 
+@pytest.mark.slow
 def test_a_run_on_a_cluster_stops_after_identical_failures(cluster: LocalCluster, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     words = ("run", "--data", data, "--vendor", "faulty:failing", "--dask", cluster.address, "--json", file)
-    done = diopi_test(*words, "--stop-after-identical", 3)
+    done = run_here(*words, "--stop-after-identical", 3)
     assert done.returncode == 3, done.stdout + done.stderr
     assert "3 calls in a row failed in the same way" in done.stdout
     report = read_report(file)
@@ -150,6 +145,7 @@ def test_a_run_on_a_cluster_stops_after_identical_failures(cluster: LocalCluster
     assert "not_run" in {case["verdict"] for case in report["cases"]}
 
 
+@pytest.mark.slow
 def test_workers_confirm_only_failures_that_count(cluster: LocalCluster, data: Path, tmp_path: Path) -> None:
     waivers = tmp_path / "waivers.toml"
     waivers.write_text('[[waiver]]\npattern = "diopiSqrt*"\nreason = "only one shape works"\n')
@@ -157,26 +153,30 @@ def test_workers_confirm_only_failures_that_count(cluster: LocalCluster, data: P
     verdicts = []
     for name, options in (("counts", ()), ("waived", ("--waivers", waivers))):
         file = tmp_path / f"{name}.json"
-        diopi_test(*words, "--json", file, *options)
+        run_here(*words, "--json", file, *options)
         verdicts.append({case["verdict"] for case in read_report(file)["cases"]})
     counted, waived = verdicts
     assert "flaky" in counted, "a repetition in a new process passes"
     assert "waived" in waived and "flaky" not in waived, "the waivers reach the workers, which repeat nothing"
 
 
-def test_functions_run_on_workers_and_their_exceptions_propagate(cluster: LocalCluster, tmp_path: Path) -> None:
-    generated = diopi_test("gen-data", "--data", tmp_path, "--dask", cluster.address, "--function", "diopiFloor")
-    assert generated.returncode == 0, generated.stdout + generated.stderr
-    assert "1 function is up to date" in generated.stdout
-    assert list(read_manifest(tmp_path / "smoke")[0].files) == ["diopiFloor"]
-    matrix = tmp_path / "matrix.json"
-    tested = diopi_test("mutation-test", "--dask", cluster.address, "--function", "diopiFloor", "--json", matrix)
-    assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert [record["function"] for record in json.loads(matrix.read_text())["functions"]] == ["diopiFloor"]
+def test_functions_run_on_workers_and_their_exceptions_propagate(cluster: LocalCluster) -> None:
     with Cluster(cluster.address) as connected:
         assert sorted(connected.spread(len, ["a", "bb", "ccc"])) == [("a", 1), ("bb", 2), ("ccc", 3)]
         with pytest.raises(ValueError, match="invalid literal"):
             list(connected.spread(int, ["1", "x"]))
+
+
+@pytest.mark.slow
+def test_commands_spread_functions_over_workers(cluster: LocalCluster, tmp_path: Path) -> None:
+    generated = run_here("gen-data", "--data", tmp_path, "--dask", cluster.address, "--function", "diopiFloor")
+    assert generated.returncode == 0, generated.stdout + generated.stderr
+    assert "1 function is up to date" in generated.stdout
+    assert list(read_manifest(tmp_path / "smoke")[0].files) == ["diopiFloor"]
+    matrix = tmp_path / "matrix.json"
+    tested = run_here("mutation-test", "--dask", cluster.address, "--function", "diopiFloor", "--json", matrix)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert [record["function"] for record in json.loads(matrix.read_text())["functions"]] == ["diopiFloor"]
 
 
 def test_a_function_is_abandoned_on_the_whole_cluster(cluster: LocalCluster, data: Path) -> None:
@@ -239,14 +239,17 @@ def test_a_killed_worker_loses_no_verdict(cluster: LocalCluster, data: Path, mar
     assert executor.notes == []
 
 
-def test_the_error_of_a_cluster_without_devices_names_the_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with local_cluster(tmp_path, 1, ()) as local, pytest.raises(ClusterError, match='--resources "device=1"'):
-        Cluster(local.address).__enter__()
+def test_the_error_of_a_cluster_without_devices_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed  # takes half a second
+
+    threads: Any = {"processes": False, "n_workers": 1, "threads_per_worker": 1}
+    with distributed.LocalCluster(host="127.0.0.1", protocol="tcp://", dashboard_address=":0", **threads) as local:
+        address = local.scheduler_address
+        with pytest.raises(ClusterError, match='--resources "device=1"'):
+            Cluster(address).__enter__()
     monkeypatch.setattr(baseline_cluster, "CONNECT_TIMEOUT", 0.5)
-    with pytest.raises(ClusterError, match=local.address):
-        Cluster(local.address).__enter__()
+    with pytest.raises(ClusterError, match=address):
+        Cluster(address).__enter__()
 
 
 # Without one

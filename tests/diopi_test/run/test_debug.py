@@ -36,6 +36,7 @@ debug(vendor, path, collected, CaseOptions(), lambda line: print(line, flush=Tru
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a baseline file with one case."""
     path = baseline_file(tmp_path_factory.mktemp("data"), "diopiSqrt")
     write_baseline_file(
         path, "diopiSqrt", [baseline_case("diopiSqrt", "float32-matrix")], Provenance("smoke", "key", {})
@@ -44,7 +45,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def debugged(vendor: str, file: Path, case: str) -> subprocess.CompletedProcess[str]:
+def debug_case(vendor: str, file: Path, case: str) -> subprocess.CompletedProcess[str]:
     """Run a case in a script that debugs it."""
     script = file.with_name("script.py")
     script.write_text(SCRIPT)
@@ -54,7 +55,7 @@ def debugged(vendor: str, file: Path, case: str) -> subprocess.CompletedProcess[
 
 
 def test_debug_prints_the_process_and_the_verdict(file: Path) -> None:
-    done = debugged("diopi_test.quality.stub_vendor:vendor", file, "diopiSqrt[float32-matrix]")
+    done = debug_case("diopi_test.quality.stub_vendor:vendor", file, "diopiSqrt[float32-matrix]")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert lines[0].startswith("diopiSqrt[float32-matrix] runs in this process, ")
@@ -63,18 +64,18 @@ def test_debug_prints_the_process_and_the_verdict(file: Path) -> None:
 
 
 def test_debug_prints_the_location_of_a_failure(file: Path) -> None:
-    done = debugged("negative_test_vendors:trusting", file, "diopiSqrt[negative-input-null]")
+    done = debug_case("negative_test_vendors:trusting", file, "diopiSqrt[negative-input-null]")
     assert done.stdout.splitlines()[-2] == "failed diopiSqrt[negative-input-null]"
     assert "refused: Success was returned although input is NULL" in done.stdout
 
 
 def test_debug_runs_cases_of_the_runtime(file: Path) -> None:
-    done = debugged("diopi_test.quality.stub_vendor:vendor", file, "runtime[memory_is_aligned]")
+    done = debug_case("diopi_test.quality.stub_vendor:vendor", file, "runtime[memory_is_aligned]")
     assert done.stdout.splitlines()[-1] == "passed runtime[memory_is_aligned]", done.stderr
 
 
 def test_a_crash_prints_the_stack(file: Path) -> None:
-    done = debugged("faulty:crashing", file, "diopiSqrt[float32-matrix]")
+    done = debug_case("faulty:crashing", file, "diopiSqrt[float32-matrix]")
     assert done.returncode == -signal.SIGABRT
     assert "Fatal Python error: Aborted" in done.stderr
     assert "in abort_process" in done.stderr

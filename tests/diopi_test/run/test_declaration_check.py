@@ -18,6 +18,7 @@ from diopi_test.run.options import RunOptions
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a level of one function."""
     folder = tmp_path_factory.mktemp("baseline")
     make_level(folder / "smoke", "diopiSqrt")
     return folder

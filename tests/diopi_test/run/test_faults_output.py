@@ -82,6 +82,7 @@ def test_closed_standard_streams_do_not_stop_the_run(descriptors: tuple[int, ...
     check(report)
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_does_not_lose_the_report(tmp_path: Path) -> None:
     report, (reading, writing) = tmp_path / "report.json", os.pipe()
     os.close(reading)
@@ -91,6 +92,7 @@ def test_a_closed_pipe_does_not_lose_the_report(tmp_path: Path) -> None:
     check(report)
 
 
+@pytest.mark.slow
 def test_output_to_a_full_disk_is_an_error(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     with open("/dev/full", "wb") as full:
@@ -133,6 +135,7 @@ def test_a_log_on_a_full_disk_does_not_prevent_the_report(tmp_path: Path) -> Non
         check(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", sampled(["--json", "--log"], 1))
 def test_a_device_is_not_replaced_by_a_file(option: str, tmp_path: Path) -> None:
     null = device(tmp_path / "null", "/dev/null")
@@ -142,6 +145,7 @@ def test_a_device_is_not_replaced_by_a_file(option: str, tmp_path: Path) -> None
     assert b"Traceback" not in output
 
 
+@pytest.mark.slow
 def test_a_report_can_be_read_from_a_fifo(tmp_path: Path) -> None:
     fifo, got = tmp_path / "fifo", []
     os.mkfifo(fifo)
@@ -153,6 +157,7 @@ def test_a_report_can_be_read_from_a_fifo(tmp_path: Path) -> None:
     assert fifo.is_fifo()
 
 
+@pytest.mark.slow
 def test_a_report_is_written_through_a_link(tmp_path: Path) -> None:
     link, target = tmp_path / "latest.json", tmp_path / "report.json"
     link.symlink_to(target)

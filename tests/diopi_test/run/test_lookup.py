@@ -10,6 +10,7 @@ from diopi_test.run.lookup import CaseLookupError, find_case
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the baseline files of a function and of its in-place form."""
     folder = make_level(tmp_path_factory.mktemp("data") / "smoke", "diopiSqrt", "diopiSqrtInp")
     return [folder / "diopiSqrt.h5", folder / "diopiSqrtInp.h5"]
 
@@ -23,7 +24,7 @@ def test_part_of_a_label_finds_the_case_in_all_files(files: list[Path]) -> None:
     assert find_case(files[1:], "FLOAT32-matrix-AGAIN")[1].id == "diopiSqrtInp[float32-matrix-again]"
 
 
-def test_only_files_whose_function_matches_are_opened(files: list[Path]) -> None:
+def test_only_files_whose_function_matches_are_searched(files: list[Path]) -> None:
     missing = files[0].with_name("diopiSin.h5")
     for words in ("diopiSqrt[float32-matrix]", "qrt[float32-matrix]"):
         assert find_case([missing, files[0]], words)[0] == files[0]

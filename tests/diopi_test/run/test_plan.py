@@ -20,7 +20,7 @@ from diopi_test.run.plan import PlannedRun, read_plan
 from diopi_test.waivers.tables import TableError
 
 
-def planned(tmp_path: Path, text: str) -> tuple[PlannedRun, ...]:
+def read_runs(tmp_path: Path, text: str) -> tuple[PlannedRun, ...]:
     """Return the runs of a plan with this text."""
     path = tmp_path / "plan.toml"
     path.write_text(text, "utf-8")
@@ -28,17 +28,17 @@ def planned(tmp_path: Path, text: str) -> tuple[PlannedRun, ...]:
 
 
 def test_omitted_keys_have_the_defaults_of_the_command_line(tmp_path: Path) -> None:
-    (run,) = planned(tmp_path, '[[run]]\nname = "one"\nvendor = "jax_cpu"')
+    (run,) = read_runs(tmp_path, '[[run]]\nname = "one"\nvendor = "jax_cpu"')
     assert run == PlannedRun(name="one", vendor="jax_cpu")
 
 
 def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
     (tmp_path / "w.toml").write_text('[[waiver]]\npattern = "*"\nreason = "it is early"')
     text = '[[run]]\nname = "one"\nvendor = "build/impl.so"\ndata = "/data"\nwaivers = ["w.toml"]\ntimeout = 2'
-    (run,) = planned(tmp_path, text)
+    (run,) = read_runs(tmp_path, text)
     assert run.vendor == str(tmp_path / "build" / "impl.so")
     (tmp_path / "n.toml").write_text('float64 = "absent"')
-    declared = planned(tmp_path, f'{text}\nnumerics = "n.toml"\n[[run]]\nname = "b"\nvendor = "v"\nnumerics = "tf32"')
+    declared = read_runs(tmp_path, f'{text}\nnumerics = "n.toml"\n[[run]]\nname = "b"\nvendor = "v"\nnumerics = "tf32"')
     assert [run.numerics for run in declared] == [str(tmp_path / "n.toml"), "tf32"]
     assert (run.data, run.waivers, run.timeout) == (Path("/data"), (tmp_path / "w.toml",), 2.0)
 
@@ -48,11 +48,11 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
     [
         ('vendor = "jax_cpu"', "[[run]] 1: name is missing"),
         ('name = "a"', "[[run]] 1 (a): vendor is missing"),
-        ('name = ""\nvendor = "jax_cpu"', "[[run]] 1: name: expected one, found ''"),
+        ('name = ""\nvendor = "jax_cpu"', "[[run]] 1: name: expected a name, found ''"),
         ('name = "a"\nvendor = "v"\nlevel = "fool"', "level: expected one of smoke, full, large, models, found 'fool'"),
         ('name = "a"\nvendor = "v"\ntimeout = 0.5', "timeout: expected at least 1 second, found 0.5"),
         ('name = "a"\nvendor = "v"\ntimeout = inf', "timeout: expected at least 1 second, found inf"),
-        ('name = "a"\nvendor = "v"\nsample = 3', "sample: it goes with shuffle"),
+        ('name = "a"\nvendor = "v"\nsample = 3', "sample: expected shuffle as well"),
         ('name = "a"\nvendor = "v"\nshuffle = 1\nsample = 0', "sample: expected at least 1 function, found 0"),
         ('name = "a"\nvendor = "v"\ndtypes = ["no-float16", "half"]', "such as float16 or no-float16, found 'half'"),
         ('name = "a"\nvendor = "v"\nlevels = "full"', "[[run]] 1 (a): key 'levels' is not one of "),
@@ -65,14 +65,14 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
 )
 def test_an_invalid_plan_is_rejected(tmp_path: Path, keys: str, problem: str) -> None:
     with pytest.raises(TableError) as caught:
-        planned(tmp_path, f"[[run]]\n{keys}")
+        read_runs(tmp_path, f"[[run]]\n{keys}")
     (line,) = str(caught.value).splitlines()
     assert line.startswith(str(tmp_path)) and problem in line
 
 
 def test_a_plan_without_runs_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"plan.toml.*\[\[run\]\]"):
-        planned(tmp_path, "")
+        read_runs(tmp_path, "")
 
 
 PASSED = report_of([case_record("diopiAdd[float32-a]", "passed")], "right")
@@ -81,6 +81,7 @@ BROKEN = replace(PASSED, errors=("the baseline is damaged",))
 
 
 def plan_report(**reports: object) -> PlanReport:
+    """Return the report of a plan with these reports."""
     return PlanReport(SCHEMA_VERSION, tuple(PlannedReport(name, report) for name, report in reports.items()), 2.5)  # type: ignore[arg-type]  # reports, by name
 
 

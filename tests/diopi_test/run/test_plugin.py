@@ -15,6 +15,7 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a level of one function."""
     folder = tmp_path_factory.mktemp("baseline")
     make_level(folder / "smoke", "diopiNeg")
     folder.joinpath("pytest.ini").touch()
@@ -22,6 +23,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest with the plugin in a separate process and return the finished process."""
     path = os.pathsep.join(map(str, (HELPERS, *filter(None, sys.path))))
     environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", *words]
@@ -36,6 +38,7 @@ def test_the_entry_point_adds_options_and_last_failed_repeats_failures(data: Pat
     assert "1 passed" in repeated.stdout
 
 
+@pytest.mark.slow
 def test_the_plugin_can_be_registered_by_a_conftest_too(data: Path) -> None:
     conftest = data / "conftest.py"
     conftest.write_text('pytest_plugins = ["diopi_test.run.plugin"]\n')
@@ -79,6 +82,7 @@ def test_numerics_must_be_declared(data: Path) -> None:
     (data / "chip.toml").unlink()
 
 
+@pytest.mark.slow
 def test_fail_on_decides_which_severity_counts(data: Path) -> None:
     words = ("smoke", "--vendor", "faulty:failing", "-k", "float32-matrix and not again", "-rx")
     expected = run_pytest(data, *words, "--fail-on", "critical")

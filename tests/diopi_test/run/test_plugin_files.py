@@ -11,10 +11,12 @@ from baselines import make_level
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return a baseline file of diopiSqrt."""
     return make_level(tmp_path / "smoke", "diopiSqrt") / "diopiSqrt.h5"
 
 
 def run_pytest(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest on a baseline file in a separate process and return the finished process."""
     plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.run.plugin"]
     command = [sys.executable, "-m", "pytest", *plugins, "--vendor", "diopi_test.quality.stub_vendor:vendor"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
@@ -23,6 +25,13 @@ def run_pytest(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_plugin_runs_the_cases_of_a_file(path: Path) -> None:
     done = run_pytest(path, "-k", "float64-matrix")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_expression_that_is_longer_than_a_file_name_selects_cases(path: Path) -> None:
+    done = run_pytest(
+        path, "-k", " or ".join(f"float64-matrix-{number}" for number in range(20)) + " or float64-matrix"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -51,6 +60,7 @@ def test_a_file_that_changes_after_the_collection_is_not_used(path: Path, monkey
     assert "sha256" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_plugin_runs_the_cases_of_the_runtime(path: Path) -> None:
     done = run_pytest(path, "--runtime-cases", "-k", "runtime and order")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,8 +1,8 @@
 """One case on one vendor: the intended check detects every kind of defect."""
 
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from threading import Timer
 from typing import Any
 
 import faulty
@@ -13,7 +13,6 @@ from diopi_impl import Vendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import select_cases
-from diopi_test.execution.call import SETTLING_SECONDS
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
@@ -45,13 +44,14 @@ def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
         device.close()
 
 
-def corrupted(corrupt: Any) -> Vendor:
+def make_corrupting_vendor(corrupt: Any) -> Vendor:
     """Return a vendor that corrupts the expected results."""
     return faulty.FaultyVendor("faulty", corrupt)
 
 
 def stub_vendor() -> StubVendor:
-    vendor = corrupted(lambda arguments: None)
+    """Return a vendor that returns the expected results."""
+    vendor = make_corrupting_vendor(lambda arguments: None)
     assert isinstance(vendor, StubVendor)
     return vendor
 
@@ -83,14 +83,14 @@ def test_each_fault_is_detected_by_its_check(
     function = (
         "diopiFloor" if label == "float32-exact" else "diopiLogicalNot" if label.startswith("bool") else "diopiSqrt"
     )
-    outcome = run_vendor_case(corrupted(corrupt), function, label.replace("exact", "matrix"))
+    outcome = run_vendor_case(make_corrupting_vendor(corrupt), function, label.replace("exact", "matrix"))
     assert outcome.verdict is Verdict.failed
     assert check in [finding.check for finding in outcome.check_results if not finding.passed]
     assert outcome.message
 
 
 def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., Outcome]) -> None:
-    outcome = run_vendor_case(corrupted(faulty.move_last_element_up(4)), "diopiSqrt", "float32-matrix")
+    outcome = run_vendor_case(make_corrupting_vendor(faulty.move_last_element_up(4)), "diopiSqrt", "float32-matrix")
     assert outcome.verdict is Verdict.passed
     assert max(finding.ratio or 0 for finding in outcome.check_results) > 0.1
 
@@ -106,7 +106,7 @@ def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., O
 def test_error_codes_determine_the_verdict(
     run_vendor_case: Callable[..., Outcome], corrupt: Any, verdict: Verdict
 ) -> None:
-    outcome = run_vendor_case(corrupted(corrupt), "diopiSin", "float32-matrix")
+    outcome = run_vendor_case(make_corrupting_vendor(corrupt), "diopiSin", "float32-matrix")
     assert outcome.verdict is verdict
     assert "corrupted" in outcome.message
 
@@ -123,7 +123,7 @@ def test_the_root_mean_square_reveals_arithmetic_of_the_wrong_width(run_vendor_c
         view = arguments["out"].view()
         view[...] = view.astype("bfloat16").astype(np.float16)
 
-    outcome = run_vendor_case(corrupted(through_bfloat16), "diopiSin", "float16-long")
+    outcome = run_vendor_case(make_corrupting_vendor(through_bfloat16), "diopiSin", "float16-long")
     values = next(finding for finding in outcome.check_results if finding.check == "values")
     assert outcome.verdict is Verdict.failed
     assert values.rms is not None
@@ -137,12 +137,21 @@ def test_the_cases_of_a_function_cover_its_dtypes() -> None:
     assert Dtype.bfloat16 in {case.dtype for case in cases("diopiSin").values()}
 
 
-def test_results_that_change_after_they_were_read_are_reported(run_vendor_case: Callable[..., Outcome]) -> None:
+def test_results_that_change_after_they_were_read_are_reported(
+    run_vendor_case: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The results are written while the suite waits after it has read them."""
+    unfinished: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+
     def finish_later(arguments: dict[str, Any]) -> None:
         view = arguments["out"].view()
-        expected = view.copy()
+        unfinished.append((view, view.copy()))
         view[...] = 3
-        Timer(SETTLING_SECONDS / 2, np.copyto, (view, expected)).start()
 
-    outcome = run_vendor_case(corrupted(finish_later), "diopiSin", "float32-matrix")
+    def finish(seconds: float) -> None:
+        while unfinished:
+            np.copyto(*unfinished.pop())
+
+    monkeypatch.setattr(time, "sleep", finish)
+    outcome = run_vendor_case(make_corrupting_vendor(finish_later), "diopiSin", "float32-matrix")
     assert [finding.problems for finding in outcome.check_results if finding.check == "order"] == [("written_late",)]

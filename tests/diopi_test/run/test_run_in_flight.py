@@ -35,6 +35,7 @@ def compute(name: str, first: Any, second: Any, factor: Scalar | None = None) ->
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small level."""
     level: Path = make_level(tmp_path_factory.mktemp("levels") / "full", *FUNCTIONS)
     return level
 

@@ -17,6 +17,7 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a level of two functions."""
     folder = tmp_path_factory.mktemp("baseline")
     make_level(folder / "smoke", "diopiSqrt", "diopiNeg")
     return folder
@@ -62,7 +63,7 @@ def test_the_command_of_a_case_repeats_only_that_case(data: Path, tmp_path: Path
     assert list(verdicts(read_report(again))) == ["diopiSqrt[float32-matrix]"]
 
 
-def test_a_crash_affects_only_its_case(data: Path, tmp_path: Path) -> None:
+def test_every_case_that_crashes_is_reported(data: Path, tmp_path: Path) -> None:
     status, report = run(data, "faulty:crashing", tmp_path, "-k", "diopiSqrt[float32-matrix] or diopiNeg[int8-matrix]")
     assert status == 1
     assert verdicts(report) == {"diopiNeg[int8-matrix]": "crashed", "diopiSqrt[float32-matrix]": "crashed"}
@@ -144,7 +145,7 @@ def test_accepting_a_negative_case_fails_with_the_reason(data: Path) -> None:
     assert "refused: Success was returned although out has shape (7, 6) instead of (7, 5)" in done.stdout
 
 
-def test_a_hang_affects_only_its_case(data: Path, tmp_path: Path) -> None:
+def test_a_case_that_hangs_has_timed_out(data: Path, tmp_path: Path) -> None:
     status, report = run(data, "faulty:hanging", tmp_path, "-k", "diopiSqrt[float32-matrix]", "--timeout", 2)
     assert status == 1
     assert verdicts(report) == {"diopiSqrt[float32-matrix]": "timed_out"}
@@ -241,6 +242,7 @@ def test_list_shows_functions_with_their_properties() -> None:
     assert sin["vendors"]["jax_cpu"] is True
 
 
+@pytest.mark.slow
 def test_missing_results_of_a_level_with_generated_inputs_are_computed(tmp_path: Path) -> None:
     vendor, level = STUB_VENDOR, ("--level", "large", "--function", "diopiNeg")
     listed = run_here("run", "--data", tmp_path / "data", "--vendor", vendor, *level, "--list").stdout.split()

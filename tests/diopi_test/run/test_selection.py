@@ -30,7 +30,7 @@ CASES = [
 ]
 
 
-def selected(**fields: Any) -> list[Collected]:
+def select_cases(**fields: Any) -> list[Collected]:
     """Return the selected cases; assert that their functions are wanted."""
     selection = Selection(**fields)
     cases = selection.apply(CASES)
@@ -44,17 +44,17 @@ def functions(cases: Sequence[Collected]) -> set[str]:
 
 
 def test_the_empty_selection_selects_everything_in_order() -> None:
-    assert selected() == selected(expression=" ") == CASES
+    assert select_cases() == select_cases(expression=" ") == CASES
 
 
 def test_functions_and_families_can_be_selected_or_excluded() -> None:
-    assert functions(selected(functions=("diopiAdd",))) == {"diopiAdd"}
-    assert functions(selected(functions=("diopiAdd", RUNTIME))) == {"diopiAdd", RUNTIME}
-    assert functions(selected(functions=("no-diopiAdd", f"no-{RUNTIME}"))) == set(FUNCTIONS[1:])
-    assert functions(selected(families=("conv", "activation"))) == {"diopiConvolution2d", "diopiSoftmax"}
-    assert functions(selected(families=("no-arithmetic",))) == {"diopiConvolution2d", "diopiSoftmax", RUNTIME}
-    assert functions(selected(families=("arithmetic",), functions=("no-diopiAdd",))) == {"diopiAddInp"}
-    assert selected(families=("arithmetic",), functions=("diopiSoftmax",)) == []
+    assert functions(select_cases(functions=("diopiAdd",))) == {"diopiAdd"}
+    assert functions(select_cases(functions=("diopiAdd", RUNTIME))) == {"diopiAdd", RUNTIME}
+    assert functions(select_cases(functions=("no-diopiAdd", f"no-{RUNTIME}"))) == set(FUNCTIONS[1:])
+    assert functions(select_cases(families=("conv", "activation"))) == {"diopiConvolution2d", "diopiSoftmax"}
+    assert functions(select_cases(families=("no-arithmetic",))) == {"diopiConvolution2d", "diopiSoftmax", RUNTIME}
+    assert functions(select_cases(families=("arithmetic",), functions=("no-diopiAdd",))) == {"diopiAddInp"}
+    assert select_cases(families=("arithmetic",), functions=("diopiSoftmax",)) == []
 
 
 def test_only_functions_that_may_have_selected_cases_are_loaded() -> None:
@@ -65,25 +65,25 @@ def test_only_functions_that_may_have_selected_cases_are_loaded() -> None:
 
 
 def test_excluding_an_element_type_retains_cases_without_one() -> None:
-    assert {case.dtype for case in selected(dtypes=("float16",))} == {"float16"}
-    assert {case.dtype for case in selected(dtypes=("no-float16",))} == {"float32", ""}
-    assert selected(dtypes=("float16", "no-float16")) == []
+    assert {case.dtype for case in select_cases(dtypes=("float16",))} == {"float16"}
+    assert {case.dtype for case in select_cases(dtypes=("no-float16",))} == {"float32", ""}
+    assert select_cases(dtypes=("float16", "no-float16")) == []
 
 
 def test_classes_can_be_selected_or_excluded() -> None:
-    assert {case.label for case in selected(classes=("negative",))} == {"negative-out-null"}
-    assert {case.case_class for case in selected(classes=("no-negative",))} == {CaseClass.basic}
-    assert selected(classes=("empty", "open")) == []
+    assert {case.label for case in select_cases(classes=("negative",))} == {"negative-out-null"}
+    assert {case.case_class for case in select_cases(classes=("no-negative",))} == {CaseClass.basic}
+    assert select_cases(classes=("empty", "open")) == []
     with pytest.raises(SelectionError, match=r"--class: 'negatives'.*'negative'"):
         Selection(classes=("negatives",))
 
 
 def test_expressions_and_ids_select_cases() -> None:
-    assert [case.id for case in selected(expression="diopiadd[ and 16-2")] == ["diopiAdd[float16-2]"]
+    assert [case.id for case in select_cases(expression="diopiadd[ and 16-2")] == ["diopiAdd[float16-2]"]
     ids = ("diopiAdd[float16-2]", "runtime[memory]")
-    assert {case.id for case in selected(cases=ids)} == set(ids)
-    assert [case.id for case in selected(cases=ids, expression="runtime")] == ["runtime[memory]"]
-    assert selected(cases=("diopiAdd[float16]",)) == [], "an id is no part of one"
+    assert {case.id for case in select_cases(cases=ids)} == set(ids)
+    assert [case.id for case in select_cases(cases=ids, expression="runtime")] == ["runtime[memory]"]
+    assert select_cases(cases=("diopiAdd[float16]",)) == [], "an id is no part of one"
 
 
 def test_unknown_names_are_reported() -> None:
@@ -94,19 +94,19 @@ def test_unknown_names_are_reported() -> None:
 
 
 def test_a_seed_shuffles_and_samples() -> None:
-    mixed = selected(seed=7)
+    mixed = select_cases(seed=7)
     assert mixed == shuffle_by_seed(CASES, 7, lambda case: case.id) != CASES
-    sampled = selected(seed=7, sample=1)
+    sampled = select_cases(seed=7, sample=1)
     assert functions(sampled) - {RUNTIME} in ({"diopiAdd", "diopiAddInp"}, {"diopiConvolution2d"}, {"diopiSoftmax"})
     assert sampled == [case for case in mixed if case.function in functions(sampled)], "in the same order"
-    assert functions(selected(seed=7, sample=1, families=("conv",))) == {"diopiConvolution2d"}, "of what is left"
+    assert functions(select_cases(seed=7, sample=1, families=("conv",))) == {"diopiConvolution2d"}, "of what is left"
 
 
 @pytest.mark.parametrize("fields", [{}, {"seed": 3}, {"seed": 3, "sample": 2}, {"dtypes": ("float16",)}])
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 100])
 def test_shards_are_of_equal_size_and_disjoint(count: int, fields: dict[str, Any]) -> None:
-    parts = [selected(shard=Shard(number, count), **fields) for number in range(1, count + 1)]
-    assert [case for part in parts for case in part] == selected(**fields)
+    parts = [select_cases(shard=Shard(number, count), **fields) for number in range(1, count + 1)]
+    assert [case for part in parts for case in part] == select_cases(**fields)
     sizes = [len(part) for part in parts]
     assert max(sizes) - min(sizes) <= 1
 

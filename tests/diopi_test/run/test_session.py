@@ -37,7 +37,7 @@ def test_a_vendor_that_rejects_a_call_it_accepted_before_fails(tmp_path: Path) -
     assert outcome.timing is None
 
 
-def test_cases_of_float64_are_not_called_if_the_vendor_declares_that_it_has_none(tmp_path: Path) -> None:
+def test_cases_of_float64_are_not_called_if_the_declared_arithmetic_has_none(tmp_path: Path) -> None:
     file = make_level(tmp_path / "smoke", "diopiSqrt") / "diopiSqrt.h5"
     calls: list[None] = []
     vendor = FaultyVendor("without float64", lambda arguments: calls.append(None))
@@ -47,5 +47,5 @@ def test_cases_of_float64_are_not_called_if_the_vendor_declares_that_it_has_none
     outcome = session.run(file, case)
     session.close()
     assert outcome.verdict is Verdict.unsupported
-    assert outcome.message == f"{vendor.name} declares that it has no float64"
+    assert outcome.message == "the declared arithmetic 'without float64' has no float64"
     assert calls == []

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from runners import ROOT, build_runner, compile_object, run_quietly
 from shared_folders import fill_once
+from target_commands import Bundles, shared_bundles
 from toolchain import VENDORS, build
+
+
+@pytest.fixture(scope="session")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Bundles:
+    """Return a function that returns the bundle of a selection of smoke cases."""
+    return shared_bundles(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -47,15 +54,15 @@ def _build_vendor(factory: pytest.TempPathFactory, name: str) -> Path:
 
 @pytest.fixture(scope="session")
 def board_vendor(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return a runner that contains the vendor in C, built by CMake without `fork`, and its build folder."""
+    """Return a runner that contains the vendor in C, built by CMake without `fork` and threads, and its folder."""
     if shutil.which("cmake") is None:
         pytest.skip("there is no cmake here")
 
     def fill(folder: Path) -> None:
         objects = [compile_object(source, folder) for source in sorted((VENDORS / "c").glob("*.c"))]
         subprocess.run(["ar", "rcs", str(folder / "libvendor.a"), *map(str, objects)], check=True)
-        options = ["-DDIOPI_RUNNER_FORK=OFF", f"-DDIOPI_RUNNER_VENDOR={folder / 'libvendor.a'}", "-DDIOPI_WERROR=ON"]
-        options += [f"-DDIOPI_LIBRARY_FOLDER={folder}"]
+        options = ["-DDIOPI_RUNNER_FORK=OFF", "-DDIOPI_RUNNER_THREADS=OFF"]
+        options += [f"-DDIOPI_RUNNER_VENDOR={folder / 'libvendor.a'}", "-DDIOPI_WERROR=ON"]
         run_quietly(["cmake", "-S", str(ROOT), "-B", str(folder / "build"), *options])
         run_quietly(["cmake", "--build", str(folder / "build"), "--target", "diopi-runner"])
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sanitizers
+from hostile import BASELINE
 from runners import ROOT, build_runner
-from sampling import sampled
-from target_commands import FUNCTIONS_IN_C, bundle, diopi_test, evaluate, run_here, run_runner, select
+from sampling import OPERATORS, SEED, draw_sample, sampled
+from target_commands import FUNCTIONS_IN_C, Bundles, diopi_test, evaluate, run_here, run_runner, select
+from toolchain import VENDORS, build
 
+from diopi_test.target.bundle import CASE, BundleWriter
+from diopi_test.target.records import FileKind, read_records
 from diopi_test.target.results import TargetResults
 
 COMPARED = ("verdict", "message", "checks", "error_code")
 """The fields of a case that must be equal. Others depend on the machine, such as the duration."""
 
-UNCHECKED_IN_C = ("diopiArgmax", "diopiCat", "diopiNormal", "diopiSort", "diopiSplitWithSizes", "diopiSum")
-"""Functions of the vendor in C that use memory outside of their tensors if an axis or a size is invalid."""
+SOME_FUNCTIONS = ("diopiAbs", "diopiArgmax", "diopiClipGradNorm", "diopiSort")
+"""Functions of the vendor in C with one result, with a list of results, and a function that it lacks."""
 
 FAULTS = ("segfault", "abort", "divide", "exit0", "exit7", "end0", "kill", "fail", "wrong", "overrun")
 """Faults of the vendor in C whose effects do not depend on earlier calls."""
@@ -42,22 +48,29 @@ def compare(direct: Mapping[str, Mapping[str, Any]], evaluated: Mapping[str, Map
         }, name
 
 
-def test_a_vendor_in_c_gets_the_same_verdicts(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
-    # without invalid calls in which this vendor uses undefined memory, so that no two runs have the same results
-    undefined = f"(diopiSpMM and null) or (negative and ({' or '.join(UNCHECKED_IN_C)}))"
-    selection = [*select(FUNCTIONS_IN_C), "-k", f"not ({undefined})"]
-    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+@pytest.mark.parametrize(
+    "functions",
+    [SOME_FUNCTIONS, pytest.param(FUNCTIONS_IN_C, marks=pytest.mark.slow)],
+    ids=["some", "all"],
+)
+def test_a_vendor_in_c_gets_the_same_verdicts(
+    functions: Sequence[str], runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    selection = select(functions)
+    cases, results = bundles(*selection), tmp_path / "results.diopi"
     run_runner(runner, cases, c_vendor, "-o", results)
     evaluated = evaluate(tmp_path, cases, results)
     compare(run_here(tmp_path, c_vendor, *selection), evaluated)
     assert {"passed", "failed", "not_implemented", "unsupported"} <= {case["verdict"] for case in evaluated.values()}
 
 
-@pytest.mark.parametrize("fault", sampled(FAULTS, 3))
-def test_a_faulty_vendor_gets_the_same_verdicts(fault: str, runner: Path, faulty_vendor: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", sampled(FAULTS, 1))
+def test_a_faulty_vendor_gets_the_same_verdicts(
+    fault: str, runner: Path, faulty_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
     selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16"]
     variables = {"DIOPI_TEST_FAULT": f"diopiSin={fault}", "DIOPI_TEST_FOLDER": str(tmp_path)}
-    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    cases, results = bundles(*selection), tmp_path / "results.diopi"
     run_runner(runner, cases, faulty_vendor, "-o", results, **variables)
     evaluated = evaluate(tmp_path, cases, results)
     compare(run_here(tmp_path, faulty_vendor, *selection, **variables), evaluated)
@@ -65,9 +78,10 @@ def test_a_faulty_vendor_gets_the_same_verdicts(fault: str, runner: Path, faulty
     assert {case["verdict"] for case in evaluated.values()} & {"crashed", "failed"}
 
 
-def test_a_call_that_hangs_times_out(runner: Path, faulty_vendor: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_call_that_hangs_times_out(runner: Path, faulty_vendor: Path, tmp_path: Path, bundles: Bundles) -> None:
     selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16"]
-    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    cases, results = bundles(*selection), tmp_path / "results.diopi"
     run_runner(runner, cases, faulty_vendor, "-o", results, "--timeout", "0.5", DIOPI_TEST_FAULT="diopiSin=hang")
     evaluated = evaluate(tmp_path, cases, results)
     verdicts = {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiSin")}
@@ -75,11 +89,12 @@ def test_a_call_that_hangs_times_out(runner: Path, faulty_vendor: Path, tmp_path
     assert {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiCos")} == {"passed"}
 
 
+@pytest.mark.slow
 def test_a_runner_without_fork_resumes_after_a_crash(
-    runner_without_fork: Path, faulty_vendor: Path, tmp_path: Path
+    runner_without_fork: Path, faulty_vendor: Path, tmp_path: Path, bundles: Bundles
 ) -> None:
     selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16"]
-    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    cases, results = bundles(*selection), tmp_path / "results.diopi"
     words, variables = (cases, faulty_vendor, "-o", results), {"DIOPI_TEST_FAULT": "diopiSin=segfault"}
     run_runner(runner_without_fork, *words, status=-11, **variables)
     starts = 1
@@ -93,8 +108,11 @@ def test_a_runner_without_fork_resumes_after_a_crash(
     assert {case["verdict"] for name, case in evaluated.items() if name.startswith("diopiCos")} == {"passed"}
 
 
-def test_a_runner_continues_results_that_are_cut_off_anywhere(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
-    cases, results = bundle(tmp_path, *select(("diopiAdd",))), tmp_path / "results.diopi"
+@pytest.mark.slow
+def test_a_runner_continues_results_that_are_cut_off_anywhere(
+    runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    cases, results = bundles(*select(("diopiAdd",))), tmp_path / "results.diopi"
     run_runner(runner, cases, c_vendor, "-o", results)
     complete = results.read_bytes()
     keys = TargetResults(results).calls.keys()
@@ -105,17 +123,72 @@ def test_a_runner_continues_results_that_are_cut_off_anywhere(runner: Path, c_ve
         assert (continued.is_complete, continued.calls.keys()) == (True, keys), length
 
 
-def test_results_can_be_streamed(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
-    cases, results = bundle(tmp_path, *select(("diopiAdd",))), tmp_path / "results.diopi"
+@pytest.mark.parametrize("with_fork", sampled([True, False], 1, slow=1), ids=["fork", "no-fork"])
+@pytest.mark.parametrize("count", [6, pytest.param(50, marks=pytest.mark.exhaustive)])
+def test_a_runner_that_is_killed_at_random_has_the_same_results(
+    count: int,
+    with_fork: bool,
+    runner: Path,
+    runner_without_fork: Path,
+    c_vendor: Path,
+    tmp_path: Path,
+    bundles: Bundles,
+) -> None:
+    cases, results, complete = bundles(*select(("diopiAdd",))), tmp_path / "results.diopi", tmp_path / "complete.diopi"
+    command = [str(runner if with_fork else runner_without_fork), str(cases), str(c_vendor), "-o", str(results)]
+    run_runner(runner, cases, c_vendor, "-o", complete)
+    chooser, kills, options = random.Random(os.environ[SEED]), 0, []
+    while kills < count:
+        process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(chooser.uniform(0.001, 0.03))
+        process.kill()
+        kills += process.wait() != 0
+        options = ["--resume"] if process.returncode else []  # from the beginning after it has reached the end
+    run_runner(Path(command[0]), *command[1:], *options)
+    assert calls_of(results) == calls_of(complete)
+
+
+def calls_of(results: Path) -> Mapping[bytes, Any]:
+    """Return the results of the calls by key, with what was lost."""
+    found = TargetResults(results)
+    assert found.is_complete
+    return {
+        key: [(bytes(call.result or b""), call.damage, call.loss) for call in calls]
+        for key, calls in found.calls.items()
+    }
+
+
+def test_skip_counts_the_calls_during_which_the_runner_ended_as_crashed(
+    runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    cases, results = bundles(*select(("diopiAdd",))), tmp_path / "results.diopi"
+    run_runner(runner, cases, c_vendor, "-o", results)
+    complete = results.read_bytes()
+    results.write_bytes(complete[: complete.index(b"RSLT")])
+    assert "add --skip" in run_runner(runner, cases, c_vendor, "-o", results, "--resume")
+    assert results.read_bytes() == complete
+    results.write_bytes(complete[: complete.index(b"RSLT")])
+    run_runner(runner, cases, c_vendor, "-o", results, "--resume", "--skip")
+    evaluated = evaluate(tmp_path, cases, results)
+    crashed = [case["message"] for case in evaluated.values() if case["verdict"] == "crashed"]
+    assert crashed == ["the runner on the target ended during the call"]
+
+
+def test_results_can_be_streamed(runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles) -> None:
+    cases, results = bundles(*select(("diopiAdd",))), tmp_path / "results.diopi"
     with results.open("wb") as stream:
         subprocess.run([str(runner), str(cases), str(c_vendor)], stdout=stream, check=True, timeout=60)
     run_runner(runner, cases, c_vendor, "-o", tmp_path / "written.diopi")
     assert results.read_bytes() == (tmp_path / "written.diopi").read_bytes()
 
 
-def test_cases_that_the_target_did_not_run_have_no_verdict(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_cases_that_the_target_did_not_run_have_no_verdict(
+    runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
     selection = select(("diopiAbs", "runtime"))
-    cases, results = bundle(tmp_path, *selection), tmp_path / "results.diopi"
+    cases, results = bundles(*selection), tmp_path / "results.diopi"
     run_runner(runner, cases, c_vendor, "-o", results)
     content = results.read_bytes()
     results.write_bytes(content[: len(content) // 2])
@@ -127,11 +200,24 @@ def test_cases_that_the_target_did_not_run_have_no_verdict(runner: Path, c_vendo
     assert all("did not reach the end" in case["message"] for case in absent)
 
 
-def test_results_of_another_bundle_are_rejected(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+def test_results_of_another_bundle_are_rejected(runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles) -> None:
     results = tmp_path / "results.diopi"
-    run_runner(runner, bundle(tmp_path, *select(("diopiAbs",))), c_vendor, "-o", results)
-    output = diopi_test("evaluate", bundle(tmp_path, *select(("diopiAdd",))), results, folder=tmp_path, status=3)
+    run_runner(runner, bundles(*select(("diopiAbs",))), c_vendor, "-o", results)
+    output = diopi_test("evaluate", bundles(*select(("diopiAdd",))), results, folder=tmp_path, status=3)
     assert "has the results of another bundle" in " ".join(output.split())
+
+
+def test_a_bundle_of_another_baseline_is_rejected(
+    runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    cases, results = tmp_path / "other.diopi", tmp_path / "results.diopi"
+    with BundleWriter(cases, {"level": "smoke", "digest": "0123", "options": select(("diopiAbs",))}) as writer:
+        for record in read_records(bundles(*select(("diopiAbs",))), FileKind.cases).records:
+            if record.tag == CASE:
+                writer.write(bytes(record.payload))
+    run_runner(runner, cases, c_vendor, "-o", results)
+    output = diopi_test("evaluate", cases, results, "--data", BASELINE, folder=tmp_path, status=3)
+    assert "was written from another baseline: the digest of level smoke in the bundle is 0123" in output
 
 
 @pytest.mark.parametrize(
@@ -147,37 +233,56 @@ def test_the_runner_rejects_a_foreign_bundle(
 
 
 @pytest.mark.parametrize("position", [-100, -1])
-def test_the_runner_rejects_a_damaged_bundle(position: int, runner: Path, c_vendor: Path, tmp_path: Path) -> None:
-    cases = bundle(tmp_path, *select(("diopiAbs",)))
-    content = bytearray(cases.read_bytes())
+def test_the_runner_rejects_a_damaged_bundle(
+    position: int, runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    content = bytearray(bundles(*select(("diopiAbs",))).read_bytes())
     content[position] ^= 1
+    cases = tmp_path / "damaged.diopi"
     cases.write_bytes(content)
     output = run_runner(runner, cases, c_vendor, "-o", tmp_path / "results.diopi", status=3)
     assert "has another checksum" in output
 
 
-def test_the_runner_names_a_library_that_does_not_load(runner: Path, tmp_path: Path) -> None:
-    cases = bundle(tmp_path, *select(("diopiAbs",)))
+def test_the_runner_names_a_library_that_does_not_load(runner: Path, tmp_path: Path, bundles: Bundles) -> None:
+    cases = bundles(*select(("diopiAbs",)))
     output = run_runner(runner, cases, tmp_path / "missing.so", "-o", tmp_path / "results.diopi", status=3)
     assert "missing.so can't be loaded" in output
 
 
+@pytest.mark.slow
 def test_a_runner_can_contain_its_vendor(
-    board_vendor: tuple[Path, Path], runner: Path, c_vendor: Path, tmp_path: Path
+    board_vendor: tuple[Path, Path], runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
 ) -> None:
-    cases = bundle(tmp_path, *select(("diopiAbs", "diopiAdd", "diopiCat")))
+    cases = bundles(*select(("diopiAbs", "diopiAdd", "diopiCat")))
     for name, words in (("static", (board_vendor[0], cases)), ("loaded", (runner, cases, c_vendor))):
         run_runner(*words, "-o", tmp_path / f"{name}.diopi")
     assert (tmp_path / "static.diopi").read_bytes() == (tmp_path / "loaded.diopi").read_bytes()
+    assert run_runner(board_vendor[0], "--version") == "diopi-runner, format 2\n"
 
 
-@pytest.mark.sanitizers
-def test_the_runner_has_no_memory_errors(c_vendor: Path, tmp_path: Path) -> None:
+def test_a_runner_without_optional_features_does_not_refer_to_them(board_vendor: tuple[Path, Path]) -> None:
+    done = subprocess.run(["nm", "--undefined-only", board_vendor[0]], capture_output=True, text=True, check=True)
+    names = {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+    assert "write" in names
+    assert not {name for name in names if name.startswith(("pthread_", "dl"))} | names & {"fork", "waitpid", "mmap"}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param("drawn", marks=pytest.mark.sanitizers),
+        pytest.param("all", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_the_runner_and_the_vendor_in_c_have_no_memory_errors(part: str, tmp_path: Path, bundles: Bundles) -> None:
     sanitizers.require(sanitizers.ADDRESS)
     checked = build_runner(tmp_path / "checked", *sanitizers.ADDRESS)
-    # without invalid calls, after some of which this vendor writes beyond its tensors
-    cases = bundle(tmp_path, *select(FUNCTIONS_IN_C), "--class", "no-negative")
-    sanitizers.run([checked, cases, c_vendor, "-o", tmp_path / "results.diopi", "--in-process"])
+    sources = sorted((VENDORS / "c").glob("*.c"))
+    vendor = build(tmp_path / "libdiopi_impl.so", "c", sources, "-O1", *sanitizers.ADDRESS)
+    selection = [*select(draw_sample(FUNCTIONS_IN_C, 4)), *select(draw_sample(OPERATORS, 4))]
+    cases = bundles(*selection) if part == "drawn" else bundles()
+    sanitizers.run([checked, cases, vendor, "-o", tmp_path / "results.diopi", "--in-process"])
 
 
 def test_the_runner_is_small() -> None:

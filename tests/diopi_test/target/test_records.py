@@ -31,12 +31,15 @@ def path(tmp_path: Path) -> Path:
 
 
 def change(path: Path, edit: Callable[[bytearray], bytes | bytearray]) -> Path:
+    """Change the contents of a file with `edit`, and return its path."""
     content = bytearray(path.read_bytes())
     path.write_bytes(edit(content))
     return path
 
 
 def flip(position: int) -> Callable[[bytearray], bytearray]:
+    """Return a function that flips a bit of the byte at a position."""
+
     def edit(content: bytearray) -> bytearray:
         content[position] ^= 1
         return content
@@ -73,7 +76,7 @@ def test_words_are_read_as_they_were_written() -> None:
     [
         (lambda content: b"", "it begins otherwise"),
         (flip(0), "it begins otherwise"),
-        (flip(8), "has version 0 of the format, expected 1"),
+        (flip(8), "has version 3 of the format, expected 2"),
         (lambda content: content[:12] + b"\2" + content[13:], "contains results, expected cases"),
         (lambda content: content[:12] + b"\7" + content[13:], "contains content of kind 7, expected cases"),
         (flip(FILE_HEADER.size + 20), "the record at byte 32 has another checksum"),

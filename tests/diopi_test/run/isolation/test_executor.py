@@ -19,7 +19,7 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 
 @pytest.fixture(scope="module")
-def scheduled(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
+def scheduled_cases(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
     """Return the cases of a small level."""
     level = open_level(make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt", "diopiNeg"))
     return [
@@ -37,19 +37,19 @@ class Verdicts(dict[str, Verdict]):
         self.messages = {**getattr(self, "messages", {}), case.id: outcome.message}
 
 
-def batches(scheduled: list[ScheduledCase], size: int) -> Iterator[list[ScheduledCase]]:
+def batches(scheduled_cases: list[ScheduledCase], size: int) -> Iterator[list[ScheduledCase]]:
     """Yield batches of this size."""
-    return (scheduled[start : start + size] for start in range(0, len(scheduled), size))
+    return (scheduled_cases[start : start + size] for start in range(0, len(scheduled_cases), size))
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_every_case_is_reported_once(scheduled: list[ScheduledCase], workers: int) -> None:
+def test_every_case_is_reported_once(scheduled_cases: list[ScheduledCase], workers: int) -> None:
     verdicts = Verdicts()
     with Executor(STUB_VENDOR, workers) as executor:
         description = executor.describe()
-        executor.run(batches(scheduled, 4), verdicts)
+        executor.run(batches(scheduled_cases, 4), verdicts)
     assert (description.name, executor.notes) == ("stub", [])
-    assert set(verdicts) == {item.case.id for item in scheduled}
+    assert set(verdicts) == {item.case.id for item in scheduled_cases}
     assert set(verdicts.values()) == {Verdict.passed}
 
 
@@ -63,8 +63,8 @@ def test_cases_are_evaluated_for_the_arithmetic_of_the_vendor_or_of_the_options(
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_a_crash_does_not_affect_other_cases(scheduled: list[ScheduledCase], size: int) -> None:
-    stored = [item for item in scheduled if not item.case.base][:12]
+def test_a_crash_does_not_affect_other_cases(scheduled_cases: list[ScheduledCase], size: int) -> None:
+    stored = [item for item in scheduled_cases if not item.case.base][:12]
     verdicts = Verdicts()
     with Executor("faulty:crashing", 2, Limits(lost=100)) as executor:
         executor.run(batches(stored, size), verdicts)
@@ -73,8 +73,8 @@ def test_a_crash_does_not_affect_other_cases(scheduled: list[ScheduledCase], siz
     assert all("SIGABRT" in message for message in verdicts.messages.values())
 
 
-def test_a_function_is_abandoned_after_too_many_crashes(scheduled: list[ScheduledCase]) -> None:
-    stored = [item for item in scheduled if not item.case.base and item.case.function == "diopiSqrt"]
+def test_a_function_is_abandoned_after_too_many_crashes(scheduled_cases: list[ScheduledCase]) -> None:
+    stored = [item for item in scheduled_cases if not item.case.base and item.case.function == "diopiSqrt"]
     verdicts = Verdicts()
     with Executor("faulty:crashing", 1, Limits(lost=2)) as executor:
         executor.run(batches(stored, 4), verdicts)
@@ -84,8 +84,8 @@ def test_a_function_is_abandoned_after_too_many_crashes(scheduled: list[Schedule
     assert {verdicts[name] for name in verdicts if name not in lost} == {Verdict.not_run}
 
 
-def test_a_case_that_passes_on_its_own_is_flaky(scheduled: list[ScheduledCase]) -> None:
-    stored = [item for item in scheduled if not item.case.base][:6]
+def test_a_case_that_passes_on_its_own_is_flaky(scheduled_cases: list[ScheduledCase]) -> None:
+    stored = [item for item in scheduled_cases if not item.case.base][:6]
     verdicts = Verdicts()
     with Executor("stateful_vendor:vendor", 1) as executor:
         executor.run(batches(stored, 6), verdicts)
@@ -94,14 +94,14 @@ def test_a_case_that_passes_on_its_own_is_flaky(scheduled: list[ScheduledCase]) 
     assert f"in a process in which {stored[0].case.id} had run before" in verdicts.messages[stored[1].case.id]
 
 
-def test_a_hanging_case_dumps_its_stack_and_is_terminated(scheduled: list[ScheduledCase]) -> None:
+def test_a_hanging_case_dumps_its_stack_and_is_terminated(scheduled_cases: list[ScheduledCase]) -> None:
     verdicts = Verdicts()
     start = time.monotonic()
     with Executor("faulty:hanging", 1, Limits(timeout=1)) as executor:
-        executor.run([[scheduled[0]]], verdicts)
-    assert verdicts == {scheduled[0].case.id: Verdict.timed_out}
-    assert "not done after 1 s" in verdicts.messages[scheduled[0].case.id]
-    assert "in sleep_ten_minutes" in verdicts.messages[scheduled[0].case.id]
+        executor.run([[scheduled_cases[0]]], verdicts)
+    assert verdicts == {scheduled_cases[0].case.id: Verdict.timed_out}
+    assert "not done after 1 s" in verdicts.messages[scheduled_cases[0].case.id]
+    assert "in sleep_ten_minutes" in verdicts.messages[scheduled_cases[0].case.id]
     assert time.monotonic() - start < 60
 
 
@@ -123,12 +123,12 @@ def test_start_raises_when_the_fork_server_has_ended() -> None:
 
 
 def test_a_baseline_file_that_changed_during_the_run_is_rejected(
-    scheduled: list[ScheduledCase], tmp_path: Path
+    scheduled_cases: list[ScheduledCase], tmp_path: Path
 ) -> None:
-    copy = tmp_path / scheduled[0].path.name
-    copy.write_bytes(scheduled[-1].path.read_bytes() + b"\0")
+    copy = tmp_path / scheduled_cases[0].path.name
+    copy.write_bytes(scheduled_cases[-1].path.read_bytes() + b"\0")
     verdicts = Verdicts()
     with Executor(STUB_VENDOR, 1) as executor:
-        executor.run([[ScheduledCase(copy, scheduled[0].case, scheduled[0].sha256)]], verdicts)
+        executor.run([[ScheduledCase(copy, scheduled_cases[0].case, scheduled_cases[0].sha256)]], verdicts)
     assert set(verdicts.values()) == {Verdict.failed}
-    assert "BaselineError was raised" in verdicts.messages[scheduled[0].case.id]
+    assert "BaselineError was raised" in verdicts.messages[scheduled_cases[0].case.id]

@@ -1,4 +1,4 @@
-"""Messages between processes: only complete ones are read, and foreign bytes are detected without waiting."""
+"""Only complete messages between processes are read, and foreign bytes are detected without waiting."""
 
 import os
 from collections.abc import Iterator

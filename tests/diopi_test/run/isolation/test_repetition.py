@@ -15,6 +15,7 @@ from diopi_test.waivers.rules import WaiverRule, Waivers
 
 
 def case(function: str, label: str, case_class: CaseClass = CaseClass.basic) -> Collected:
+    """Return a collected float32 case."""
     return Collected(function=function, label=label, dtype="float32", case_class=case_class)
 
 
@@ -73,7 +74,7 @@ def test_forms_of_a_function_share_a_confirmation() -> None:
     assert not runner.confirms(case("diopiAbsInp", "a"), check("written"))
 
 
-def test_a_cause_is_confirmed_again_if_the_case_passes_alone() -> None:
+def test_a_cause_is_confirmed_again_if_its_case_passes_on_its_own() -> None:
     runner = Runner()
     for label in "abc":
         assert runner.confirms(case("diopiAbs", label), error(), PASSED)
@@ -166,7 +167,7 @@ def test_known_flakes_are_retried_even_if_they_do_not_count() -> None:
 
 
 def test_the_second_outcome_counts() -> None:
-    repetition = Repetition(before=error(), seconds=0.1, neighbour="diopiAcos[a]")
+    repetition = Repetition(before=error(), seconds=0.1, preceding="diopiAcos[a]")
     assert repetition.resolve(check("written")) == check("written")
     flaky = repetition.resolve(PASSED)
     assert (flaky.verdict, flaky.preceding_case) == (Verdict.flaky, "diopiAcos[a]")
