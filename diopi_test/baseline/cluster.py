@@ -1,7 +1,4 @@
-"""Distribute calls over a Dask cluster; each call yields one result.
-
-If a worker dies, the cluster repeats its calls on another worker.
-"""
+"""Distribute calls over a Dask cluster. If a worker dies, the cluster repeats its calls on another worker."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ _POLL_INTERVAL, _GATHER_TIMEOUT = 2.0, 30.0
 """Seconds between two checks of the number of workers, and to wait for the transfer of a result."""
 
 _WORK_LOCK = Lock()
-"""Held by a worker during each piece of work, because Dask may start several in threads of a process."""
+"""The lock that a worker holds during each call, because Dask may start several calls in threads of one process."""
 
 
 class ClusterError(Exception):
@@ -65,7 +62,7 @@ def check_versions(expected: dict[str, str]) -> None:
 
 
 def call_with_versions(expected: dict[str, str], work: Callable[[Item], Result], item: Item) -> Result:
-    """Run `work` on a worker after checking its software, because the worker may have joined late."""
+    """Return `work(item)` on a worker, which may have joined late, after checking its versions of the software."""
     check_versions(expected)
     return work(item)
 
@@ -78,15 +75,19 @@ def call_exclusively(work: Callable[[Item], Result], item: Item) -> Result:
 
 @final
 class Cluster:
-    """A connection to a Dask cluster, opened when its context is entered. All methods raise ClusterError."""
+    """A connection to a Dask cluster, which is open inside its context.
+
+    All methods raise ClusterError if the cluster can't be used, or no longer.
+
+    Args:
+        address: The address of the scheduler, such as `tcp://host:8786`.
+    """
 
     def __init__(self, address: str) -> None:
         self.address = address
         self._client: Client
-        self._last_capacity = (
-            -_POLL_INTERVAL,
-            0,
-        )  # time of the last check, number of calls that the workers can run at a time
+        # the time of the last check, and the number of calls that the workers could run at a time
+        self._last_capacity = (-_POLL_INTERVAL, 0)
 
     def __enter__(self) -> Cluster:
         from distributed import Client
@@ -117,7 +118,11 @@ class Cluster:
                 raise ClusterError(f"worker {worker} can't be used: {type(result).__name__}: {result}")
 
     def run_on_all_workers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a short function on every worker while its calls go on; return the results or exceptions by worker."""
+        """Run a short function on every worker, without waiting for its calls to end.
+
+        Returns:
+            For each worker, the result of the function or the exception that it raised.
+        """
         try:
             results: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
         except (OSError, TimeoutError) as error:
@@ -125,7 +130,15 @@ class Cluster:
         return results
 
     def spread(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
-        """Yield each item with the result of `work(item)` in order of completion; raise what a call raises."""
+        """Yield each item with the result of `work(item)` in order of completion.
+
+        Args:
+            work: The function to call on workers, one call at a time per process.
+            items: The items.
+
+        Returns:
+            An iterator of items and results. It raises the exception of a call that fails.
+        """
 
         def report_killed(item: Item) -> None:
             """Raise ClusterError: every worker that ran the item died."""
@@ -140,12 +153,12 @@ class Cluster:
         next_item: Callable[[], Item | None],
         report_killed: Callable[[Item], None],
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield each item with the result of `work(item)` in order of completion; raise what a call raises.
+        """Yield each item with the result of `work(item)` in order of completion; raise the exception of a failed call.
 
         Args:
             work: The function to call on workers.
             next_item: Returns the next item, or None if there is none at the moment.
-            report_killed: Receives an item that is not tried again because its workers died several times.
+            report_killed: Receives an item that is not tried again, because several workers died while they ran it.
 
         Yields:
             An item and its result.
@@ -199,7 +212,17 @@ class Cluster:
                 raise ClusterError(f"{self.address} has had no worker with a {RESOURCE} for {WORKER_TIMEOUT:g} s")
 
     def _gather_result(self, future: Future[Any]) -> Any:
-        """Return the result of a call; raise what the call raised, or TimeoutError if the result does not arrive."""
+        """Return the result of a finished call.
+
+        Args:
+            future: The call. If it failed, its exception is raised.
+
+        Returns:
+            The result.
+
+        Raises:
+            TimeoutError: The result does not arrive, because its worker has died.
+        """
         if future.status == "error" and (error := future.exception()) is not None:
             raise error
         try:
@@ -208,7 +231,7 @@ class Cluster:
             raise self._connection_lost(error) from error
 
     def _capacity(self) -> int:
-        """Return the number of calls that the workers can run at a time, by the latest check."""
+        """Return the number of calls that the workers can run at a time; check it at most every `_POLL_INTERVAL`."""
         checked_at, capacity = self._last_capacity
         if time.monotonic() - checked_at >= _POLL_INTERVAL:
             try:

@@ -24,7 +24,7 @@ from diopi_impl.errors import VendorError
 T = TypeVar("T")
 
 SEQUENCE_TYPES = (tuple, Sequence, Collection)
-"""The declared types that JSON lists are read into; the value is always a tuple."""
+"""The declared types of fields that are read from JSON lists; the value of such a field is always a tuple."""
 
 NONFINITE_TEXTS = ("inf", "-inf", "nan")
 """The texts that stand for numbers that JSON does not have."""
@@ -96,7 +96,7 @@ def read_value(kind: Any, value: Any, location: str) -> Any:
 
 
 Reader = Callable[[Any, str], Any]
-"""Reads a value from JSON at a location; raises RecordError on mismatch."""
+"""A function that reads a value from JSON. Its second argument is the location of the value, for messages."""
 
 
 @cache
@@ -170,7 +170,7 @@ def _member_reader(kind: type[Enum]) -> Reader:
 
 
 def _read_choice(choices: tuple[Any, ...], value: Any, location: str) -> Any:
-    """Return the value; raise RecordError if it is not one of the values of a literal type."""
+    """Return the value; raise RecordError if it is not one of the choices of a literal type."""
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         raise RecordError(f"{location}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
     return value

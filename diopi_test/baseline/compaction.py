@@ -35,7 +35,7 @@ _FLOAT64_PRECISION = 53
 
 
 def extract_period(expected: Expected) -> Expected:
-    """Return the first period of an expected result whose elements all repeat; return other results unchanged."""
+    """Return an expected result shortened to one flat period if all its arrays repeat; else return it unchanged."""
     budget = expected.budget
     arrays = [expected.values, None if budget is None else budget.unit, expected.flushed, expected.specified]
     present = [array for array in arrays if array is not None]
@@ -63,7 +63,7 @@ def _repeats(array: Array) -> bool:
 
 
 def compact_expected(expected: Expected) -> Expected:
-    """Return an expected result with rounded values, which compress well and give the same verdicts."""
+    """Return an expected result with rounded values, which compress well and lead to the same verdicts."""
     if not is_inexact(expected.dtype):
         return expected
     round_values = _round_to_type if expected.budget is None else _drop_bits
@@ -79,7 +79,7 @@ def _round_to_type(values: Array, dtype: Dtype) -> Array:
 
 
 def _drop_bits(values: Array, dtype: Dtype) -> Array:
-    """Round float64 numbers to `SPARE_BITS` more bits than `dtype`; keep numbers that are not finite."""
+    """Round float64 numbers to `SPARE_BITS` more bits than `dtype`; keep those that would become infinite, NaN or 0."""
     if np.iscomplexobj(values):
         rounded = np.empty(values.shape, np.complex128)
         rounded.real, rounded.imag = _drop_bits(values.real, dtype), _drop_bits(values.imag, dtype)

@@ -36,7 +36,7 @@ DIGEST_BYTES = 32
 
 @final
 class DeclaredCases:
-    """Derives cases whose error budgets permit a declared arithmetic, with a cache on disk."""
+    """A source of cases whose error budgets permit a declared arithmetic, with a cache on disk."""
 
     def __init__(self, numerics: Numerics, folder: Path | None = None) -> None:
         """Prepare the derivation.
@@ -49,14 +49,14 @@ class DeclaredCases:
         self._folder = (folder or cache_folder().parent / "declared") / numerics.digest
 
     def derive(self, case: BaselineCase, file_digest: str) -> BaselineCase:
-        """Return a case with the budgets of the declared arithmetic; the same object if the arithmetic is IEEE.
+        """Return a case with the budgets of the declared arithmetic.
 
         Args:
             case: The case, as stored or derived from a stored case.
-            file_digest: The digest of the baseline file of the case.
+            file_digest: The digest of the baseline file of the case, which is part of the cache key.
 
         Returns:
-            The case, with the declared arithmetic.
+            The case with wider budgets, and with the facts about the arithmetic that validators and checks need.
         """
         case = declare_checks(case, self._numerics)
         if not find_deviations(case, self._numerics):
@@ -70,7 +70,7 @@ class DeclaredCases:
 
 
 def _case_digest(case: BaselineCase) -> str:
-    """Return a digest of a call and of the sources that determine how an arithmetic changes its results."""
+    """Return a digest of a case with its arguments, and of the sources that derive the changes of its results."""
     sources = _source_digest(lookup(case.function).family)
     parts = [case.id, case.dtype.name, argument_digest(case.arguments), sources]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -83,7 +83,7 @@ def _source_digest(family: str) -> str:
 
 
 def _write_changes(path: Path, changes: Sequence[Change]) -> None:
-    """Write changes to a file; a cache that can't be written does not matter."""
+    """Write changes to a file of the cache; ignore that this fails."""
     arrays: dict[str, Any] = {f"size{i}": change.size for i, change in enumerate(changes)}
     arrays |= {f"differs{i}": change.differs for i, change in enumerate(changes)}
     content = BytesIO()

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PROJECT = ("diopi_proto", "lib_rt", "diopi_test")
-"""The packages whose sources enter the digest; for other packages the version does."""
+"""The packages whose sources are part of the digest. Other packages are represented by their versions elsewhere."""
 
 
 def source_digest(roots: Iterable[str]) -> str:
@@ -21,13 +21,16 @@ def source_digest(roots: Iterable[str]) -> str:
 
 @cache
 def dependencies(roots: frozenset[str]) -> frozenset[str]:
-    """Return these modules, the modules that they import, the packages of these, and so on.
+    """Return the modules of the project on which modules depend, directly or indirectly.
+
+    A module depends on the modules that it imports, and on the packages that contain it.
 
     Args:
-        roots: Names of modules.
+        roots: The names of the modules.
 
     Returns:
-        Names of modules, without those that a package loads by name (such as the modules of families).
+        The names of these modules and of their dependencies, without modules that a package loads by name (such as the
+        modules of families).
     """
     found: set[str] = set()
     pending = set(roots)

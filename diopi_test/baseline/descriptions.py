@@ -66,7 +66,7 @@ def generation_command(data: Path, level: str) -> str:
 
 
 def described_functions(data: Path) -> list[str]:
-    """Return the functions whose cases `data` describes, sorted.
+    """Return the functions whose cases the folder `data` describes, sorted.
 
     Raises:
         BaselineError: The name of a file is not the name of a standard function.
@@ -78,7 +78,7 @@ def described_functions(data: Path) -> list[str]:
 
 
 def described_cases(data: Path, function: str) -> Sequence[Case]:
-    """Return the cases that `data` describes for `function`.
+    """Return the cases that the folder `data` describes for a function.
 
     Raises:
         BaselineError: The file is missing, too large or malformed.
@@ -89,7 +89,7 @@ def described_cases(data: Path, function: str) -> Sequence[Case]:
 
 @lru_cache(maxsize=4)
 def _read_descriptions(path: Path, modified: int) -> Sequence[Case]:
-    """Read a file. `modified`, the time of the last change, is part of the cache key."""
+    """Return the cases of a file. `modified`, the time of its last change, is only a part of the cache key."""
     content = read_regular_file(path, MAX_FILE_BYTES)
     try:
         record = json.loads(content)
@@ -122,7 +122,7 @@ def render_descriptions(function: str, lines: Sequence[str]) -> bytes:
 
 
 def case_to_record(case: Case) -> dict[str, Any]:
-    """Return the description of a case as JSON."""
+    """Return the description of a case, in types that JSON can represent."""
     return {
         "label": case.label,
         "dtype": case.dtype.name,
@@ -145,7 +145,7 @@ def case_from_record(function: str, record: Mapping[str, Any]) -> Case:
 
 
 def _argument_to_record(value: Any) -> Any:
-    """Return the description of an argument as JSON."""
+    """Return the description of an argument, in types that JSON can represent."""
     match value:
         case TensorSpec():
             source = {"result": _rule_to_record(value.compute)} if isinstance(value.compute, ResultOf) else {}
@@ -197,7 +197,7 @@ def _parse_sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
-    """Return the description of a computed result as JSON."""
+    """Return the description of a computed result, in types that JSON can represent."""
     extra_arguments = {name: _argument_to_record(value) for name, value in rule.extra_arguments.items()}
     return {
         "function": rule.function,
@@ -217,7 +217,7 @@ def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
 
 
 def _override_to_record(value: ResultOverride | None) -> Any:
-    """Return as JSON the properties that the caller requests of a result; None for an omitted result."""
+    """Return the element type and shape that the caller requests of a result, for JSON; None for an omitted result."""
     if value is None:
         return None
     return {"dtype": value.dtype and value.dtype.name, "shape": value.shape and list(value.shape)} | (
@@ -226,7 +226,7 @@ def _override_to_record(value: ResultOverride | None) -> Any:
 
 
 def _override_from_record(record: Any) -> ResultOverride | None:
-    """Return the properties that the caller requests of a result; None for an omitted result."""
+    """Return the element type and shape that the caller requests of a result; None for an omitted result."""
     if record is None:
         return None
     dtype, shape = record["dtype"], record["shape"]
@@ -252,7 +252,13 @@ def resolve_shapes(function: str, case: Case) -> Case:
 
 
 def _resolve_tensor(array: Any, pending: PendingTensor, dtype: Dtype) -> TensorSpec:
-    """Return the specification of a pending tensor, for the result that the reference computed."""
+    """Return the specification of a pending tensor.
+
+    Args:
+        array: The result that the reference computed, which has the shape of the tensor.
+        pending: The pending tensor.
+        dtype: The element type of the case, which the tensor has unless it is a truth value or an integer.
+    """
     if pending.domain is not None:
         return TensorSpec(array.shape, dtype, pending.domain)
     result_dtype = {"b": Dtype.bool, "i": Dtype.int64}.get(array.dtype.kind, dtype)

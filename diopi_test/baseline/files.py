@@ -1,4 +1,4 @@
-"""Read and write complete files safely, whatever is at their path."""
+"""Read and write complete files safely, even if there is a FIFO or a device at their path, or the disk is full."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _KINDS = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
-"""What messages call a path that is not a regular file, by the type in its mode."""
+"""The names of kinds of files that are not regular, by the type in the mode of the file."""
 
 
 def read_regular_file(path: Path, limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes.
 
-    FIFOs and devices are not opened. A file that grows or has no end is read up to the limit.
+    FIFOs and devices are not opened. Of a file that grows, at most `limit` + 1 bytes are read.
 
     Args:
         path: The file.
@@ -89,7 +89,7 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of processes that have ended."""
+    """Remove the unfinished files of `write_atomically` in a folder whose processes have ended."""
     for leftover in folder.glob(f".*{PART_SUFFIX}"):
         _, _, process = leftover.stem.rpartition("-")
         if not (process.isdecimal() and _is_running(int(process))):

@@ -1,7 +1,8 @@
-"""Generate the baseline: compute and store the cases of all functions, in parallel and resumable.
+"""Generate the baseline: compute and store the cases of all functions, in several processes.
 
-A file is valid if the manifest has its digest, and up to date if it also has the right key. The manifest is written
-after each file, so an interrupted run repeats at most the files that were not finished.
+A file is valid if the manifest contains its digest. It is up to date if its key, a digest of everything that the file
+depends on, is the current one. The manifest is written after each file. Therefore, generation continues after an
+interruption, and repeats only the files that were not finished.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from diopi_test.oracle.records import BaselineCase
 
 
 def functions_with_cases(level: str) -> list[str]:
-    """Return the names of all functions that have cases at `level`, in header order."""
+    """Return the names of all functions that have cases at `level`, in the order of the C headers."""
     return [name for name in prototypes() if select_cases(name, level)]
 
 
@@ -65,7 +66,7 @@ def generate_function(function: str, level: str, folder: Path, seed: int | None 
         function: The name of the function.
         level: The name of the level.
         folder: The folder of the level.
-        seed: Selects the order in which the cases are computed; the order in the file does not depend on it.
+        seed: Determines the order in which the cases are computed; the order in the file does not depend on it.
 
     Returns:
         The number of cases.
@@ -115,12 +116,12 @@ def generate(
         level: The name of the level.
         folder: The folder of the level.
         parallel_map: Distributes the functions over processes.
-        progress: Is called with each function and the number of its cases that were computed.
+        progress: Receives each function and the number of its cases that were computed; 0 if its file is up to date.
         list_cases: Lists the cases of a file.
-        seed: Selects the order of functions and of their cases; the files do not depend on it.
+        seed: Determines the order of functions and of their cases; the files do not depend on it.
 
     Returns:
-        The number of cases computed.
+        The number of cases that were computed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
@@ -138,11 +139,15 @@ def generate(
 def _keep_current_files(
     functions: Sequence[str], level: str, manifest: ManifestWriter, progress: FileCallback
 ) -> Sequence[str]:
-    """Enter the files that are up to date in the manifest, and return the functions of the others."""
+    """Update the manifest: enter the files that are up to date, and remove functions that no longer have cases.
+
+    Returns:
+        The functions whose files are not up to date.
+    """
     up_to_date = {function for function in functions if manifest.is_up_to_date(function, baseline_key(function, level))}
     for function in up_to_date:
         manifest.add_file(function)  # the list of its cases depends on sources that its key does not cover
         progress(function, 0)
-    manifest.remove_unless(lambda function: function in prototypes() and bool(select_cases(function, level)))
+    manifest.remove_functions_unless(lambda function: function in prototypes() and bool(select_cases(function, level)))
     manifest.save()
     return [function for function in functions if function not in up_to_date]

@@ -36,7 +36,18 @@ class UnexpectedContentError(Exception):
 
 @contextmanager
 def open_hdf5(path: Path, content: bytes) -> Iterator[h5py.File]:
-    """Open the file whose bytes are `content`; errors in the block become BaselineErrors that name `path`."""
+    """Open the HDF5 file whose bytes are `content`; convert errors inside the context to BaselineErrors.
+
+    Args:
+        path: The path of the file, for messages.
+        content: The bytes of the file.
+
+    Yields:
+        The file.
+
+    Raises:
+        BaselineError: The file is not an HDF5 file, or reading a part of it failed inside the context.
+    """
     try:
         with h5py.File(BytesIO(content), "r") as file:  # type: ignore[arg-type]  # the stubs know no file objects
             yield file
@@ -45,7 +56,19 @@ def open_hdf5(path: Path, content: bytes) -> Iterator[h5py.File]:
 
 
 def read_attribute(file: h5py.File, name: str, kind: type[T]) -> T:
-    """Return an attribute of the file, a single text or integer."""
+    """Return a text or an integer that is stored as an attribute of the file.
+
+    Args:
+        file: The file.
+        name: The name of the attribute.
+        kind: The expected type, `str` or `int`.
+
+    Returns:
+        The value.
+
+    Raises:
+        UnexpectedContentError: There is no such attribute, or its value is not a single value of this type.
+    """
     if name not in file.attrs:
         raise UnexpectedContentError(f"it has no attribute {name}")
     stored = file.attrs.get_id(name)
@@ -60,7 +83,19 @@ def read_attribute(file: h5py.File, name: str, kind: type[T]) -> T:
 
 
 def dataset_size(file: h5py.File, name: str) -> int:
-    """Return the size of a dataset of bytes that is in the file itself, uncompressed or compressed by gzip."""
+    """Return the size of a dataset in bytes, after checks that reading the dataset is safe.
+
+    Args:
+        file: The file.
+        name: The name of the dataset.
+
+    Returns:
+        The number of bytes after decompression.
+
+    Raises:
+        UnexpectedContentError: The dataset is missing, does not consist of bytes, is too large, is stored outside the
+            file, or is compressed by another method than gzip.
+    """
     dataset = _dataset(file, name)
     if dataset.dtype != np.uint8 or dataset.ndim != 1:
         raise UnexpectedContentError(f"/{name} has shape {dataset.shape} of {dataset.dtype}, expected a list of uint8")
@@ -79,7 +114,7 @@ def dataset_size(file: h5py.File, name: str) -> int:
 
 
 def read_dataset(file: h5py.File, name: str) -> bytearray:
-    """Return the bytes of a dataset that `dataset_size` accepts."""
+    """Return the bytes of a dataset; raise UnexpectedContentError as `dataset_size` does."""
     content = bytearray(dataset_size(file, name))
     if content:
         file[name].read_direct(np.frombuffer(content, np.uint8))  # in place, because a copy may not fit in memory
@@ -87,7 +122,7 @@ def read_dataset(file: h5py.File, name: str) -> bytearray:
 
 
 def _dataset(file: Any, name: str) -> Any:  # the stubs lack several members
-    """Return a dataset of the file itself; raise UnexpectedContentError for anything else, as a link."""
+    """Return a dataset of the file itself; raise UnexpectedContentError for a link, or anything else."""
     link = file.get(name, getlink=True)  # check first, because following a link may open another file
     if type(link) is not _HARD_LINK:
         found = "not there" if link is None else f"a link ({type(link).__name__})"

@@ -15,7 +15,7 @@ from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 
 @final
 class IndexView(BaselineFile):
-    """A baseline file whose arrays have the right shapes but zeros as elements.
+    """A baseline file whose arrays have the stored shapes, but zeros as elements.
 
     Raises BaselineError as `BaselineFile` does.
     """

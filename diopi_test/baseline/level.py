@@ -135,5 +135,5 @@ class StoredLevel:
 
 
 def _remedy(folder: Path) -> str:
-    """Return the advice with the command that generates the level again."""
+    """Return an advice: the command that generates the level again."""
     return f"generate it with diopi-test {generation_command(folder.parent, folder.name)}"

@@ -30,11 +30,11 @@ def is_source_tree() -> bool:
 
 
 def folder_to_write(level: str) -> Path:
-    """Return the default folder to generate a level in: the package only for shipped levels in the source tree."""
+    """Return the default folder in which a level is generated: the source tree for shipped levels, else the cache."""
     return (package_folder() if level in SHIPPED_LEVELS and is_source_tree() else cache_folder()) / level
 
 
 def folder_to_read(level: str) -> Path:
-    """Return the default folder to read a level from: the package if it has the level, else `folder_to_write`."""
+    """Return the default folder from which a level is read: in the package if it ships, else `folder_to_write`."""
     shipped = package_folder() / level
     return shipped if level in SHIPPED_LEVELS and any(shipped.glob(f"*{SUFFIX}")) else folder_to_write(level)

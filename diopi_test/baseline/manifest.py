@@ -32,7 +32,7 @@ _SEAL = "sha256"
 """The last key, whose value is the digest of all bytes before it."""
 
 _OMITTED = {"omit_default": True}
-"""Marks a field that is not written if it has its default value, to keep the manifest small."""
+"""Metadata of a field that is not written if it has its default value, to keep the manifest small."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,14 @@ class FileEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelManifest:
-    """The files of a level by function; `proto_version` is the version of the standard that they are made for."""
+    """The content of a manifest.
+
+    Attributes:
+        format: The version of the manifest's layout.
+        proto_version: The version of the standard for which the files were generated.
+        level: The name of the level.
+        files: The entries of the files, by function.
+    """
 
     format: int
     proto_version: int
@@ -80,7 +87,7 @@ class LevelManifest:
 
 
 def encode_entry(entry: FileEntry) -> str:
-    """Return an entry as text of the manifest."""
+    """Return an entry as the JSON text that the manifest contains."""
     return _compact_json(to_json(entry))
 
 
@@ -105,8 +112,8 @@ def read_manifest(folder: Path) -> tuple[LevelManifest, str]:
     """Return the manifest of a level's folder and its digest; raise BaselineError if there is no valid manifest."""
     path = folder / MANIFEST_NAME
     content = read_regular_file(path, LIMIT)
-    digest, is_whole = check_seal(content)
-    if not is_whole:
+    digest, is_intact = check_seal(content)
+    if not is_intact:
         raise BaselineError(f"{path} is damaged, truncated or edited: it does not end with its sha256, {digest}")
     try:
         return _parse_manifest(path, json.loads(content)), digest

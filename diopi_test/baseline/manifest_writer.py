@@ -13,12 +13,18 @@ from diopi_test.baseline.manifest import FileEntry, ListedCase, encode_entry, re
 from diopi_test.baseline.store import LIMIT, baseline_file
 
 CaseLister = Callable[[IndexView], tuple[ListedCase, ...]]
-"""Lists the cases of a file: the stored cases, and the cases derived from them."""
+"""A function that lists the cases of a file: the stored cases, and the cases derived from them."""
 
 
 @final
 class ManifestWriter:
-    """A manifest that files are added to; it starts with the entries of the existing manifest, if that is valid."""
+    """A manifest to which files are added. It begins with the entries of the existing manifest if this one is valid.
+
+    Args:
+        folder: The folder of the level.
+        level: The name of the level.
+        list_cases: Lists the cases of a file.
+    """
 
     def __init__(self, folder: Path, level: str, list_cases: CaseLister) -> None:
         self._folder = folder
@@ -28,7 +34,7 @@ class ManifestWriter:
         self._lines = {function: encode_entry(entry) for function, entry in self._entries.items()}
 
     def is_up_to_date(self, function: str, key: str) -> bool:
-        """Return whether a function's file has this key and the digest in the manifest."""
+        """Return whether the file of a function exists, and has the digest in the manifest and this key."""
         entry = self._entries.get(function)
         if entry is None or entry.key != key:
             return False
@@ -45,8 +51,8 @@ class ManifestWriter:
             FileEntry(sha256=file.digest, size=file.size, key=file.key, cases=self._list_cases(file))
         )
 
-    def remove_unless(self, has_cases: Callable[[str], bool]) -> None:
-        """Remove the files and entries of functions that have no cases."""
+    def remove_functions_unless(self, has_cases: Callable[[str], bool]) -> None:
+        """Remove the files and the entries of functions for which `has_cases` returns False."""
         for function in [function for function in self._lines if not has_cases(function)]:
             baseline_file(self._folder, function).unlink(missing_ok=True)
             del self._lines[function]

@@ -1,4 +1,8 @@
-"""Domains that a file can describe: a name with numbers, or the values themselves."""
+"""Domains that a file can describe: by a name with numbers, by the values themselves, or by an argument of a function.
+
+A domain is the set from which the elements of a tensor are drawn, in the form of a function of a random generator, the
+number of elements and the element type.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ _MAKERS: Mapping[str, Callable[..., Domain]] = {
     "whole": lambda low, high: integer_values(int(low), int(high)),
     "constant": lambda value: choice([value]),
 }
-"""The functions that make domains, by the name in files; each takes numbers."""
+"""The functions that create domains from numbers, by the name in files."""
 
 
 class DescribedDomain(ABC):
@@ -66,7 +70,7 @@ class DescribedDomain(ABC):
 
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> DescribedDomain:
-        """Return the domain of a JSON record; raise ValueError, TypeError or KeyError if it is not one."""
+        """Return the domain of a JSON record; raise ValueError, TypeError or KeyError if the record is invalid."""
         if "values" in record:
             real, *imaginary = (
                 np.asarray(part, np.float64 if record["type"][0] == "c" else None) for part in record["values"]
@@ -84,8 +88,8 @@ class NamedDomain(DescribedDomain):
     """A domain with a name.
 
     Attributes:
-        name: A key of the table of domains.
-        numbers: The arguments of the function that makes the domain.
+        name: The name of the domain, a key of `_MAKERS`.
+        numbers: The arguments of the function that creates the domain.
     """
 
     name: str
@@ -116,16 +120,16 @@ class NamedDomain(DescribedDomain):
 @final
 @dataclass(frozen=True, eq=False)
 class FixedValues(DescribedDomain):
-    """A domain that returns fixed values, exactly as many as its tensor has elements."""
+    """A domain that returns fixed values in order. It has as many values as the tensor has elements."""
 
     values: NDArray[Any]
 
     def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Return the values in order."""
+        """Return all values in order, as a flat array; the arguments are ignored."""
         return self.values.reshape(-1)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the values, with the real and the imaginary parts of complex values apart."""
+        """Return the values and their element type; the imaginary parts of complex values follow the real parts."""
         flat = self.values.reshape(-1)
         parts = [flat.real.tolist(), flat.imag.tolist()] if np.iscomplexobj(flat) else [flat.tolist()]
         return {"values": parts, "type": flat.dtype.name}
@@ -134,7 +138,12 @@ class FixedValues(DescribedDomain):
 @final
 @dataclass(frozen=True)
 class DefaultDomain(DescribedDomain):
-    """The domain from which the function's own cases draw a tensor argument."""
+    """The domain from which the cases of a function in the suite draw a tensor argument.
+
+    Attributes:
+        function: The name of the function.
+        parameter: The name of the parameter.
+    """
 
     function: str
     parameter: str
@@ -147,7 +156,7 @@ class DefaultDomain(DescribedDomain):
             )
 
     def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Draw `count` values; repeat those of a domain that has a fixed number of them."""
+        """Draw `count` values; if the domain has a fixed number of values, repeat them."""
         domain = _default_domain(self.function, self.parameter)
         assert domain is not None
         values = np.asarray(domain(rng, count, dtype)).reshape(-1)
@@ -160,7 +169,7 @@ class DefaultDomain(DescribedDomain):
 
 @cache
 def _default_domain(function: str, parameter: str) -> Domain | None:
-    """Return the domain of the argument in the simplest case of the function that draws it, or None."""
+    """Return the domain of an argument in the simplest case of a function that draws the argument; else None."""
     prototype = lookup(function)
     demanded = [case for case in select_cases(function, "full") if case.case_class.is_demanded]
     usual = leading_dtype(prototype.dtypes) if prototype.dtypes else None

@@ -45,7 +45,7 @@ class ComputationOutcome:
 
     Attributes:
         cases: The number of cases with results.
-        rejected: A line for each case that the reference rejects, with the reason.
+        rejected: A line for each case that the reference rejects, or that does not fit in the file, with the reason.
         errors: A line for each case that ended with an internal error.
     """
 
@@ -70,7 +70,7 @@ def compute_described(
         functions: The functions whose results are needed.
         parallel_map: Distributes the functions over processes.
         list_cases: Lists the cases of a file.
-        progress: Is called with each function whose results were computed, and the outcome.
+        progress: Receives each function whose results were computed, and the outcome.
     """
     folder = data / level
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def cases_without_results(data: Path, function: str) -> tuple[list[str], list[st
 
 
 def _dependency_digest(data: Path, function: str) -> str:
-    """Return a digest of everything that the results depend on."""
+    """Return a digest of everything that the results of a function's described cases depend on."""
     family = lookup(function).family
     sources = source_digest(
         ("diopi_test.baseline.on_demand", f"diopi_proto.functions.{family}", f"diopi_test.oracle.reference.{family}")
@@ -111,7 +111,7 @@ def _dependency_digest(data: Path, function: str) -> str:
 
 
 def _compute_file(function: str, data: Path, level: str) -> ComputationOutcome:
-    """Write the file of a function and the list of its cases without results."""
+    """Compute the results of a function's described cases, and write its file and the list of cases without results."""
     outcome = ComputationOutcome()
     provenance = store.Provenance(level, _dependency_digest(data, function), software_versions())
     cases = _compute_cases(lookup(function), described_cases(data, function), outcome)
@@ -127,7 +127,7 @@ def _compute_file(function: str, data: Path, level: str) -> ComputationOutcome:
 
 
 def _compute_cases(prototype: Prototype, cases: Sequence[Case], outcome: ComputationOutcome) -> Iterator[BaselineCase]:
-    """Yield the cases with their results; add the others to `outcome`."""
+    """Yield the cases that have results, and count them in `outcome`; add a line to it for each other case."""
     size = 0
     for case in cases:
         case_name = f"{prototype.name}[{case.label}]"
@@ -148,11 +148,19 @@ def _compute_cases(prototype: Prototype, cases: Sequence[Case], outcome: Computa
 
 
 def _compute_case(prototype: Prototype, case: Case) -> BaselineCase:
-    """Return the case with its data and results."""
+    """Return the case with its data and its results, which accept both sides of discontinuities near the data.
+
+    Args:
+        prototype: The prototype of the function.
+        case: The case, without pending tensors.
+
+    Raises:
+        ValueError: The function has no reference, or the reference rejects the arguments.
+    """
     function = find_reference(prototype.name)
     if function is None:
         raise ValueError("the function has no reference")
     if reason_open(prototype, case):
         case = replace(case, case_class=CaseClass.open)
     computed = compute_baseline_case(prototype, case)
-    return restrict_to_stable(computed, Evaluation(prototype, function, case), computed)
+    return restrict_to_stable(computed, Evaluation(prototype, function, case))

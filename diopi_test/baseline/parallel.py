@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class ParallelMap(Protocol):
-    """Calls a function on many items in several processes, here or on other machines: see `map_in_processes`."""
+    """A function that calls another one on many items in several processes, on this machine or on others."""
 
     def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
         """Yield each item with the result of `work(item)` in order of completion."""
@@ -44,7 +44,7 @@ def map_in_processes(
 ) -> Iterator[tuple[Item, Result]]:
     """Yield each item with the result of `work(item)` in order of completion.
 
-    If a call fails, its exception is raised, and the calls that have not started are cancelled.
+    If a call fails, its exception is raised, and the calls that have not started are canceled.
 
     Args:
         work: A function that the processes can import.

@@ -23,7 +23,14 @@ _BOOTSTRAP = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {mod
 
 
 def check_readable(files: Mapping[Path, str]) -> None:
-    """Read baseline files completely and check their digests; raise BaselineError if that fails or takes too long."""
+    """Check that baseline files can be read completely.
+
+    Args:
+        files: The SHA-256 that each file must have, by path.
+
+    Raises:
+        BaselineError: A file can't be read or has another digest, or reading takes too long.
+    """
     limit = START_TIMEOUT + READ_TIMEOUT * len(files)
     command = [sys.executable, "-c", _BOOTSTRAP.format(module=__name__), json.dumps(sys.path)]
     request = json.dumps({str(path): sha256 for path, sha256 in files.items()})

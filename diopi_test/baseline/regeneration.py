@@ -1,4 +1,8 @@
-"""Regenerate the inputs of levels that do not store them, by the generators or, for saved results, the references."""
+"""Regenerate the inputs of levels that do not store them.
+
+Inputs are drawn by random generators again. Inputs that are results of a forward function are computed by its
+reference.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ def regenerate_arguments(path: Path, function: str, level: str, label: str, sha2
         The arguments by name.
 
     Raises:
-        BaselineError: The case no longer exists, or its inputs have another digest.
+        BaselineError: The case no longer exists, or its regenerated inputs have another digest.
     """
     data = path.parent.parent
     cases = _regenerated_cases(data, function, level)
@@ -47,7 +51,7 @@ def regenerate_arguments(path: Path, function: str, level: str, label: str, sha2
 
 
 def _regenerated_cases(data: Path, function: str, level: str) -> Sequence[Case]:
-    """Return the cases whose inputs are regenerated: those that `data` describes, else those of the level."""
+    """Return the cases whose inputs are regenerated: the cases that `data` describes, else the cases of the level."""
     if is_described(data):
         return described_cases(data, function)
     return select_cases(function, level) if level in LEVELS else ()

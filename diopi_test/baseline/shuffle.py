@@ -26,20 +26,20 @@ def parse_seed(text: str) -> int:
 
 
 def shuffle_by_seed(items: Iterable[T], seed: int | None, name: Callable[[T], str] = str) -> list[T]:
-    """Return `items` in an order that depends only on the seed and their names; unchanged if the seed is None."""
+    """Return items in an order that depends only on the seed and their names; unchanged if the seed is None."""
     if seed is None:
         return list(items)
     return sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{name(item)}".encode()).digest())
 
 
 def sample_functions(functions: Iterable[str], count: int, seed: int) -> set[str]:
-    """Sample functions, each together with the forms derived from it.
+    """Draw a random sample of functions, each together with its in-place and scalar forms.
 
-    The forms of a function share the state that a vendor keeps between calls.
+    The forms of a function stay together, because they share the state that a vendor keeps between calls.
 
     Args:
         functions: The names to sample from.
-        count: The number of base functions to sample.
+        count: The number of functions to sample, where a function and its forms count once.
         seed: The seed.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Restrict the expected results of random cases to what holds on both sides of a discontinuity."""
+"""Widen the budgets of random cases near a discontinuity, so that the results on both of its sides are accepted."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class UnstableError(ValueError):
     """The shape of a result depends on rounding, so the result can't be compared."""
 
 
-def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
-    """Restrict a case to what holds on both sides of a jump (a rounded quotient, the bound of a window).
+def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation) -> BaselineCase:
+    """Accept the results on both sides of a discontinuity, such as a rounded quotient or the bound of a window.
 
-    Authors keep the data of their cases away from jumps; random data may be near one. A jump within K half-ulps of the
-    inputs widens the budget of an element, because both sides are valid. An integer or an infinity that changes is
-    unspecified.
+    Authors keep the data of their cases away from discontinuities, but random data may be near one. The inputs are
+    moved by up to K half-ulps. If an element then jumps, its budget grows by the size of the jump, because the results
+    on both sides are valid. An element is unspecified if it is an integer that changes, or if it becomes infinite or
+    finite.
 
     Args:
-        computed: The case with its expected results.
-        evaluation: Evaluates the reference of the case.
-        case: The case with its data.
+        computed: The case with its arguments and expected results.
+        evaluation: The evaluation of the case's reference.
 
     Returns:
-        The restricted case.
+        The case with wider budgets and unspecified elements; the same object unless its results may be rounded.
 
     Raises:
         UnstableError: The shape of a result depends on rounding.
@@ -76,11 +76,15 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: Bas
 
 
 Signs = Callable[[tuple[int, ...]], Any]
-"""Returns the signs 1 or −1 for the elements of a tensor of this shape."""
+"""A function that returns an array of the given shape with signs 1 or −1, or a single sign for all elements."""
 
 
 def _draw_directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[str, Signs]]:
-    """Yield the signs for each round by input name; inputs without signs are moved up."""
+    """Yield the directions of the inputs for each evaluation: a `Signs` function by input name.
+
+    In the first evaluations, all elements of an input move in the same direction. In the last `ROUNDS` evaluations,
+    each element moves in a random direction. Inputs without a function move up.
+    """
     names = [name for name, value in plain.items() if isinstance(value, np.ndarray) and value.dtype.kind in "fc"]
     for combination in product((1, -1), repeat=min(len(names), MAX_COMBINED_INPUTS)):
         yield {name: partial(np.full, fill_value=sign) for name, sign in zip(names, combination, strict=False)}
@@ -89,7 +93,19 @@ def _draw_directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mappi
 
 
 def _half_ulp_step(plain: Any, argument: Any, results: list[Dtype], signs: Signs) -> Any:
-    """Return a signed step of K half-ulps of an argument, in its type or the results' finer type; None if not moved."""
+    """Return by how much each element of an argument moves: K half-ulps with a sign.
+
+    The ulp is that of the most precise type among the argument's type and `results`.
+
+    Args:
+        plain: The values of the argument; a list for an array of tensors.
+        argument: The argument, with its element type.
+        results: The floating-point types of the results.
+        signs: Returns the directions.
+
+    Returns:
+        The steps, with the shape of the values; None for an argument that does not consist of floating-point numbers.
+    """
     if isinstance(plain, list):
         return [
             _half_ulp_step(entry, entry_argument, results, signs)
@@ -119,7 +135,17 @@ def _convert_like(values: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _second_difference(values: NDArray[Any], halfway: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
-    """Return the second difference of a result: 0 where it is smooth, infinite where an integer or infinity changes."""
+    """Return how much a result jumps between the original inputs, inputs moved halfway and completely moved inputs.
+
+    Args:
+        values: The result for the original inputs.
+        halfway: The result for inputs that were moved by half a step.
+        end: The result for inputs that were moved by a whole step.
+
+    Returns:
+        The absolute second difference of each element, which is small for a smooth function. Infinite if an integer
+        changes, or if some, but not all, of the three values are finite.
+    """
     with np.errstate(all="ignore"):
         if values.dtype.kind not in "fc":
             same = (values == _convert_like(values, halfway)) & (values == _convert_like(values, end))

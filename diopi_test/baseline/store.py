@@ -44,7 +44,7 @@ FORMAT = 3
 """Version of the file layout."""
 
 READABLE_FORMATS = (2, FORMAT)
-"""The versions that are read; version 2 differs only in that all units are in ulps."""
+"""The versions that can be read. In version 2, all units are stored in ulps; this is the only difference."""
 
 SUFFIX = ".h5"
 """The suffix of a baseline file."""
@@ -60,7 +60,7 @@ LIMIT = 512 * 2**20
 
 
 MAX_REPEATED_ELEMENTS = 2**26
-"""The maximum number of elements of a result of which one period is stored: four times the size of the largest."""
+"""The maximum number of elements of a result of which only one period is stored: four times the largest such result."""
 
 
 @final
@@ -82,7 +82,12 @@ class Provenance:
 @final
 @dataclass
 class _DataBlock:
-    """The data block while it is written: the bytes of all arrays in sequence."""
+    """The data block while it is written: the bytes of all arrays in sequence.
+
+    Attributes:
+        omits_inputs: whether the file has no inputs, and compacted results.
+        data: the bytes.
+    """
 
     omits_inputs: bool
     data: bytearray = field(default_factory=bytearray)
@@ -132,7 +137,7 @@ def _check_size(part: str, path: Path, size: int, limit: int) -> None:
 
 
 def _file_image(function: str, index: bytes, data: bytearray, provenance: Provenance) -> memoryview:
-    """Return the file's bytes; HDF5 writes to memory because it ends the process when a disk is full."""
+    """Return the bytes of a file. HDF5 writes them to memory, because it ends the process when a disk is full."""
     image = BytesIO()
     with h5py.File(image, "w", libver="v110") as file:  # type: ignore[arg-type]  # the stubs know no file objects
         for name, content in (("index", index), ("data", data)):
@@ -149,7 +154,7 @@ def _file_image(function: str, index: bytes, data: bytearray, provenance: Proven
 
 
 class BaselineFile:
-    """A baseline file, read into memory; its contents are unpacked and verified at first use.
+    """A baseline file, read into memory. Its index is verified at once, its data is unpacked and verified at first use.
 
     Raises BaselineError if the file is missing, not a baseline file, damaged, of another function or version, or if its
     digest differs from `sha256`.
@@ -186,7 +191,7 @@ class BaselineFile:
 
     @property
     def memory(self) -> int:
-        """The approximate memory in bytes after everything is read; a decoded index takes 8 times its text."""
+        """The approximate bytes of memory after everything is read; a decoded index takes 8 times its text."""
         return self._data_size + 8 * len(self._index)
 
     @cached_property
@@ -229,7 +234,7 @@ class BaselineFile:
         return memoryview(data).toreadonly()
 
     def verify(self) -> None:
-        """Read everything once; raise BaselineError if a checksum fails."""
+        """Read the data block once; raise BaselineError if its checksum differs."""
         self._data  # noqa: B018 - reading it is the check
 
     def case(self, label: str) -> BaselineCase:
@@ -393,7 +398,7 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _DataBlock)
 
 
 def _stored_units(expected: Expected, block: _DataBlock) -> dict[str, NDArray[Any]]:
-    """Return the units of a budget by the name under which they are stored: in ulps, which compress well, or unchanged.
+    """Return the units of a budget by the name under which they are stored: in ulps, which compress well, if possible.
 
     A unit in ulps is stored in float32, which is precise enough, unless it exceeds the range of float32.
     """

@@ -1,7 +1,7 @@
 """The fingerprint of a vendor: properties of its arithmetic that probes of its operators measure.
 
-The properties are the order and width of sums, subnormal numbers, conversions, multiply-add, and NaN. The package
-imports calls (`execution`), number formats and references, but no stored cases.
+The properties concern sums, dot products, multiply-add, division, conversions, subnormal numbers, NaN and elementary
+functions. The package imports calls (`execution`), number formats and references, but no stored cases.
 """
 
 from diopi_test.fingerprint.results import Fingerprint, ProbeResult

@@ -122,7 +122,8 @@ def measure_sums(operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum) -> 
         row_sum: how the operator is called to sum rows.
 
     Returns:
-        The observations in words, under the names `partial sums`, `rounded` and `order`.
+        The observations in words, under the names `partial sums`, `rounded` and `order`. Only `partial sums` is there
+        if sums of three terms are wrong, and `rounded` is missing if no partial sum is rounded.
     """
     sums = Sums(operator, row_sum, dtype)
     top = find_top(sums)
@@ -244,7 +245,7 @@ def measure_products(
         shape: the shape of the result with which factors and products are observed.
 
     Returns:
-        The observations in words; those of this function have the names `factors` and `products`.
+        The observations in words. This function adds the names `factors` and `products` to those of `measure_sums`.
     """
     factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
     return {"factors": factors, "products": products, **measure_sums(operator, dtype, row_sum=row_sum)}
@@ -272,7 +273,10 @@ def _product(
 
 
 def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """Return in words whether a multiplication of 1 + 2^−k by 1 preserves all bits of this factor."""
+    """Return in words how many bits of a factor a multiplication by 1 preserves: "kept", or "rounded to 11 bits".
+
+    The factors are 1 + 2^−k, for k from 1 to the last bit of the element type.
+    """
     for bits in range(2, FORMATS[dtype].precision + 1):
         factor = 1 + 2.0 ** (1 - bits)
         if _product(operator, dtype, shape, {0: (factor, 1.0)}) != factor:
@@ -321,8 +325,10 @@ SUMS = (
     _sum_probe("of rows", sum_matrix_rows),
     _sum_probe("of columns", sum_matrix_columns),
 )
+"""The probes of sums."""
 
 DOT_PRODUCTS = (
     _dot_product_probe("of a row and a column", sum_by_dot_products, (1, 1)),
     _dot_product_probe("of matrices", sum_by_matrix_products, (ROWS, ROWS)),
 )
+"""The probes of dot products: of one row and one column, and of matrices with `ROWS` rows and columns."""

@@ -2,6 +2,8 @@
 
 A probe converts chosen numbers and states in words how they are rounded, and what becomes of numbers out of range, of
 subnormal numbers and of NaN. In this module, a *unit* is the distance between neighboring numbers of the target type.
+Each function `measure_…` receives the operator, the source type and the target type, and returns the observations in
+words, by name.
 """
 
 from __future__ import annotations
@@ -180,7 +182,15 @@ def limits_of(dtype: Dtype) -> Range:
 
 
 def find_range_rule(numbers: Sequence[int], result: Sequence[int], limits: Range) -> str:
-    """Return the name of the rule that maps `numbers` to `result`; all numbers with their results if unknown."""
+    """Return the name of the rule in `OUT_OF_RANGE` that maps `numbers` to `result`.
+
+    If there is none, return all numbers with their results as text.
+
+    Args:
+        numbers: The integers that are out of range.
+        result: The result of each conversion.
+        limits: The range of the target type.
+    """
     for name, rule in OUT_OF_RANGE.items():
         if [rule(number, limits) for number in numbers] == list(result):
             return name
@@ -274,10 +284,12 @@ TO_FLOATS = (
     _probe(measure_from_integers, _pairs(_WIDE_INTEGERS, floating, is_exact=False)),
     _probe(measure_widening, _pairs(floating, floating, is_exact=True)),
 )
+"""The probes of conversions to floating-point types."""
 
 TO_INTEGERS = (
     _probe(measure_to_integers, _pairs(floating, integer, is_exact=False)),
     _probe(measure_between_integers, _pairs(integer, integer, is_exact=False)),
 )
+"""The probes of conversions to integers."""
 
 TO_BOOL = (_probe(measure_to_bool, [(source, Dtype.bool) for source in floating]),)

@@ -40,7 +40,19 @@ METHODS: dict[str, Callable[[Array, Array], Any]] = {
 
 
 def describe_quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
-    """Return the name of the method whose quotients of `x` and `y` equal `result`; the errors if none matches."""
+    """Return the name of the method in `METHODS` whose quotients equal the results of a vendor.
+
+    If there is none, state how many results are not the nearest number, and the largest error.
+
+    Args:
+        x: the dividends.
+        y: the divisors.
+        result: the quotients that the vendor returned.
+        dtype: the element type of all three arrays.
+
+    Returns:
+        The observation, under the name `quotients`.
+    """
     for name, method in METHODS.items():
         if np.array_equal(method(x, y), result):
             return {"quotients": name}

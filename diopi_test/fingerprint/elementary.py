@@ -83,7 +83,7 @@ def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
 
 
 def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) -> NDArray[np.bool_]:
-    """Return where a result is wrong, but would be correct if subnormal arguments or results were flushed to zero.
+    """Return where a result is correct only if subnormal arguments and results are flushed to zero.
 
     Args:
         result: the results of the vendor.
@@ -109,7 +109,13 @@ def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
 
 
 def find_truth(name: str, values: Floats, dtype: Dtype) -> Floats:
-    """Return the reference's results for these arguments and a result of element type `dtype`."""
+    """Return the reference's results in float64.
+
+    Args:
+        name: the function, which has one argument and one result.
+        values: the arguments.
+        dtype: the element type of the vendor's result.
+    """
     function = find_reference(name)
     assert function is not None
     keywords = {"out": ResultOverride(dtype)} if takes_out(function) else {}
@@ -121,6 +127,11 @@ def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
 
     The distance of NaN is infinite. An infinite number counts as the number after the largest one, so that a correct
     overflow has no error.
+
+    Args:
+        result: the results of the vendor.
+        truth: the true values, of the same shape.
+        dtype: the element type of the results.
     """
     form = format_of(dtype)
     beyond = 2.0 ** (form.max_exponent + 1)

@@ -1,6 +1,6 @@
 """Probes of NaN: which bits of a NaN argument are in the result, and which bits a NaN has that a function creates.
 
-The bits of a NaN are its sign, the quiet bit (0 in a signalling NaN), and the payload, which can have any value.
+The bits of a NaN are its sign, the quiet bit (0 in a signaling NaN), and the payload, which can have any value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ PAYLOADS = (0b010110, 0b001011)
 @final
 @dataclass(frozen=True)
 class Bits:
-    """The positions of the parts of a floating-point format, as integers, and conversions from and to such integers."""
+    """The bits of a floating-point type: masks of its parts, and conversions between arrays and bits as integers.
+
+    Attributes:
+        dtype: the floating-point type.
+    """
 
     dtype: Dtype
 
@@ -129,7 +133,17 @@ PROBED_FUNCTIONS: Mapping[str, NanProbe] = {
 
 
 def measure(operator: ProbedOperator, dtype: Dtype, *, probe: NanProbe) -> Observations:
-    """Observe what quiet and signalling NaNs become, which of two NaNs is the result, and what a new NaN looks like."""
+    """Observe what quiet and signaling NaNs become, which of two NaNs is the result, and what a new NaN looks like.
+
+    Args:
+        operator: the function.
+        dtype: the element type of the operands and the result.
+        probe: how the function is probed.
+
+    Returns:
+        The observations `quiet` and `signaling`; `of two` for a function of two operands; and `made` if it can create a
+        NaN.
+    """
     bits = Bits(dtype)
     ones = np.ones(2 * COPIES, to_numpy(dtype))
 
@@ -141,7 +155,7 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: NanProbe) -> Obser
         inputs = [bits.nan(PAYLOADS[0], quiet=quiet, negative=negative) for negative in (False, True)]
         return describe_propagation(bits, inputs, call(bits.array(*inputs), *[ones] * (probe.operands - 1)))
 
-    observations = {"quiet": fate(True), "signalling": fate(False)}
+    observations = {"quiet": fate(True), "signaling": fate(False)}
     if probe.operands == 2:
         first, second = (bits.nan(payload, quiet=True) for payload in PAYLOADS)
         observations["of two"] = _describe_chosen_operand(
@@ -193,7 +207,14 @@ def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[s
 
 
 def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequence[int]) -> str:
-    """Describe from which operand a NaN comes, given the results for both orders of the operands."""
+    """Return in words from which of two operands the NaN in a result comes.
+
+    Args:
+        bits: the parts of the format.
+        first: the bits of a NaN.
+        second: the bits of another NaN.
+        result: the bits of the results for the operands (first, second) and (second, first).
+    """
     for name, expected in (("the first", [first, second]), ("the second", [second, first])):
         if list(result) == expected:
             return name
@@ -201,7 +222,16 @@ def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequen
 
 
 def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe which parts of a NaN are in its conversion to another type; only the leading bits of a payload count."""
+    """Observe which parts of a NaN are in its conversion to another type; only the leading bits of a payload count.
+
+    Args:
+        operator: the function that converts.
+        source: the element type of the NaN.
+        target: the element type of the result.
+
+    Returns:
+        The observations `quiet` and `signaling`, in words.
+    """
     before, after = Bits(source), Bits(target)
 
     def fate(quiet: bool) -> str:
@@ -212,7 +242,7 @@ def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -
             after, [after.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result
         )
 
-    return {"quiet": fate(True), "signalling": fate(False)}
+    return {"quiet": fate(True), "signaling": fate(False)}
 
 
 PROBES = (

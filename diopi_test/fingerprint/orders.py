@@ -23,7 +23,7 @@ def backwards(terms: Sequence[Tree]) -> Tree:
 
 
 def pairwise(terms: Sequence[Tree]) -> Tree:
-    """Return the order of pairwise summation: the sum of the first half plus the sum of the second half."""
+    """Return the tree of pairwise summation: the sum of the first half plus the sum of the second half."""
     half = len(terms) // 2
     return (pairwise(terms[:half]), pairwise(terms[half:])) if half else terms[0]
 
@@ -37,7 +37,7 @@ def folded_in_halves(terms: Sequence[Tree]) -> Tree:
 
 
 def in_swapped_pairs(terms: Sequence[Tree]) -> Tree:
-    """Return the tree that adds one term after the other, with the terms of each pair swapped."""
+    """Return the tree that adds one term after the other, with the terms of each pair swapped, such as 1, 0, 3, 2."""
     return sequential([terms[min(number ^ 1, len(terms) - 1)] for number in range(len(terms))])
 
 
@@ -122,7 +122,7 @@ def _describe_partition(terms: int, parts: int, run: int) -> str:
     """
     if parts * run == terms:
         return f"{parts} blocks of {run}"
-    return f"{parts} interleaved sums" + (f" of {run} neighbours" if run > 1 else "")
+    return f"{parts} interleaved sums" + (f" of {run} neighbors" if run > 1 else "")
 
 
 def _divisors(number: int) -> list[int]:

@@ -18,8 +18,8 @@ _SCRAMBLE = 0x9E3779B97F4A7C15
 def sweep(dtype: Dtype) -> Array:
     """Return every number of a half-precision type, in the order of their bits, or a sample of a wider type.
 
-    Each number of the sample has other leading 16 bits, and its remaining bits look random. NaN and infinities are
-    included.
+    The leading 16 bits of the numbers of a sample are all different, and the remaining bits look random. NaN and
+    infinities are included.
 
     Args:
         dtype: a floating-point type.

@@ -152,8 +152,8 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
         dtype: the element type of the arguments.
 
     Returns:
-        "kept", "flushed" or a mixture; an example if a result is neither; "not seen: …" if `exact_result` does not
-        differ from `flushed`, because the vendor has switched this process to flushing.
+        "kept", "flushed" or a mixture; an example if a result is neither; "not seen: …" if an element of `exact_result`
+        equals that of `flushed`, because the vendor has switched this process to flushing.
     """
     if (exact_result == flushed).any():
         return "not seen: the vendor makes this process flush them"

@@ -23,7 +23,10 @@ def aliased_calls(call: BaselineCase) -> list[Collected]:
 
 
 def chains(calls: Sequence[BaselineCase]) -> list[Collected]:
-    """Return the chains in which the generated calls of a function are in flight at the same time."""
+    """Return the chains in which the generated calls of a function are in flight at the same time.
+
+    There are none if there are fewer than two calls, or if a call draws random numbers.
+    """
     if len(calls) < 2 or any(call.draws for call in calls):
         return []
     return [

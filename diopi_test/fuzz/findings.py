@@ -122,7 +122,7 @@ class CallsWriter:
         manifest.save()
 
     def _list_cases(self, file: IndexView) -> tuple[ListedCase, ...]:
-        """Return the stored calls of a function, and those derived from them."""
+        """Return the stored calls of a function, and the calls that are derived from them."""
         return (*list_stored_cases(file), *self._derived[file.function].values())
 
 
@@ -150,7 +150,7 @@ class FindingsWriter:
             finding: the finding.
 
         Returns:
-            The finding with the names of its cases.
+            The finding; its calls have the labels of the written cases.
 
         Raises:
             BaselineError: if the baseline can't be written.

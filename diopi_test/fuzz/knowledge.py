@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, cached_property
 from typing import Any, TypeVar, final
@@ -24,7 +24,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.case import Case, CaseClass, ResultOf, TensorSpec
 from diopi_test.cases.domains import Domain
-from diopi_test.cases.layouts import contiguous, expanded
+from diopi_test.cases.layouts import Layout, contiguous, expanded, strides
 from diopi_test.cases.selection import select_cases
 from lib_rt.dtypes import integer_range
 from lib_rt.formats import format_of
@@ -53,8 +53,12 @@ class ValidCallKnowledge:
 
     @cached_property
     def cases(self) -> Sequence[Case]:
-        """The cases of the function, the simplest first, without cases whose results PyTorch leaves open."""
-        legal = [case for case in select_cases(self.prototype.name, "full") if case.case_class.is_demanded]
+        """The cases of the function, the simplest first, without cases whose results PyTorch leaves open.
+
+        Tensors with fixed strides are row-major, because the strides would not fit the shapes that the search draws.
+        """
+        selected = select_cases(self.prototype.name, "full")
+        legal = [_without_fixed_strides(case) for case in selected if case.case_class.is_demanded]
         usual = leading_dtype(self.prototype.dtypes) if self.prototype.dtypes else None
         return sorted(
             legal, key=lambda case: (case.case_class != "basic", case.dtype is not usual, count_elements(case))
@@ -68,14 +72,22 @@ class ValidCallKnowledge:
     def fixed_axes(self) -> frozenset[tuple[str, int]]:
         """The axes with the same size in all cases, apart from 0 and 1, as tensor name and negative axis.
 
-        Three or fewer cases don't show that an axis is fixed.
+        Element-wise functions have none. Three or fewer cases don't show that an axis is fixed. If the function accepts
+        any rank, neither do three or fewer shapes: few cases have as many axes as the tensor of the highest rank.
         """
-        seen: dict[tuple[str, int], set[int]] = {}
+        if self.prototype.elementwise:
+            return frozenset()
+        seen: dict[tuple[str, int], set[tuple[int, ...]]] = {}
         for case in self.cases:
             for name, spec in named_tensors(case):
-                for axis in range(1, len(spec.shape) + 1):
-                    seen.setdefault((name, -axis), set()).add(spec.shape[-axis])
-        return frozenset(place for place, sizes in seen.items() if len(sizes - {0, 1}) == 1 and len(self.cases) > 3)
+                for axis in range(-len(spec.shape), 0):
+                    seen.setdefault((name, axis), set()).add(spec.shape)
+        return frozenset(
+            (name, axis)
+            for (name, axis), shapes in seen.items()
+            if len({shape[axis] for shape in shapes} - {0, 1}) == 1
+            and (len(shapes) if self.accepts_any_rank else len(self.cases)) > 3
+        )
 
     @cached_property
     def size_attributes(self) -> frozenset[str]:
@@ -100,13 +112,13 @@ class ValidCallKnowledge:
 
     @cached_property
     def attributes(self) -> Sequence[Parameter]:
-        """The arguments that are not tensors."""
+        """The parameters of arguments other than tensors, pointers and generators."""
         passed = [p for p in self.prototype.arguments if not p.is_tensor and not p.is_tensor_array]
         return [p for p in passed if p.annotation not in (kinds.Pointer, kinds.Generator, kinds.Generators)]
 
     @cached_property
     def accepts_any_rank(self) -> bool:
-        """Whether calls may have tensors with more axes than those of the cases."""
+        """Whether calls may have tensors with more axes than the tensors of the cases."""
         return self.prototype.elementwise or len({largest_rank(case) for case in self.cases}) >= MIN_RANKS_FOR_ANY
 
     @cached_property
@@ -189,7 +201,11 @@ class ValidCallKnowledge:
         return any(p.is_tensor or p.is_tensor_array for p in self.prototype.arguments)
 
     def value_range(self, name: str) -> tuple[float, float]:
-        """Return the range of a floating-point or complex tensor in all cases except those with special values."""
+        """Return the smallest and the largest value of a floating-point or complex tensor.
+
+        Cases with special values don't count. Only samples of the values are drawn, and only the real parts of complex
+        numbers count. The range is (0, 0) if there is no value.
+        """
         return _sampled_range(self, name)
 
     def is_in_usual_range(self, case: Case) -> bool:
@@ -230,14 +246,17 @@ class ValidCallKnowledge:
         return [p.name for p in self.attributes if is_choice(p)]
 
     def observed_values(self, name: str, dtype: Dtype) -> Sequence[Any]:
-        """Return the values of an attribute in all cases of a type category; 1, 1.0 and True are different values."""
+        """Return the distinct values of an attribute in the cases of the category of `dtype`, or else in all cases.
+
+        1, 1.0 and True are different values.
+        """
         candidates = (case.arguments[name] for case in self.cases_of_category(dtype) or self.cases)
         return list({repr(value): value for value in candidates}.values())
 
 
 @cache
 def _sampled_range(knowledge: ValidCallKnowledge, name: str) -> tuple[float, float]:
-    """Return the smallest and the largest finite value that a tensor has in samples of the regular cases."""
+    """Return the smallest and the largest finite value of a tensor in samples, as `value_range` describes."""
     usual = [case for case in knowledge.cases if case.case_class is not CaseClass.special]
     specs = [spec for case in usual for n, spec in named_tensors(case) if n == name and category(spec.dtype) >= 2]
     samples = [sample_domain(spec).real for spec in specs if spec.compute is None][:40]
@@ -309,6 +328,21 @@ def map_tensor_specs(case: Case, change: Callable[[str, TensorSpec], TensorSpec]
         return change(name, value) if isinstance(value, TensorSpec) else value
 
     return {name: replace_tensors(name, value) for name, value in case.arguments.items()}
+
+
+def _without_fixed_strides(case: Case) -> Case:
+    """Return a case whose arguments and results are row-major in place of fixed strides."""
+    arguments = map_tensor_specs(case, lambda _, spec: replace(spec, layout=_general_layout(spec.layout)))
+    results = {
+        name: replace(override, layout=_general_layout(override.layout)) if override else override
+        for name, override in case.results.items()
+    }
+    return replace(case, arguments=arguments, results=results)
+
+
+def _general_layout(layout: Layout) -> Layout:
+    """Return a layout that fits every shape: row-major in place of fixed strides."""
+    return contiguous if isinstance(layout, type(strides())) else layout
 
 
 def _first_shape(value: Any) -> tuple[int, ...] | None:

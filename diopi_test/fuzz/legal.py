@@ -65,7 +65,7 @@ def compute_legal_case(knowledge: ValidCallKnowledge, case: Case) -> BaselineCas
             _check_results(knowledge, case, computed)
             if computed.draws and knowledge.prototype.guarantee != "random":
                 raise IllegalError("validators of random numbers apply only to the data of the cases")
-            return restrict_to_stable(computed, Evaluation(knowledge.prototype, function, case), computed)
+            return restrict_to_stable(computed, Evaluation(knowledge.prototype, function, case))
     except IllegalError:
         raise
     except UnstableError as error:

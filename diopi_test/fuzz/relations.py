@@ -1,10 +1,10 @@
 """Relations between the integers of a call that hold in all cases of a function: sizes, ranks, attributes.
 
-A random call that violates one of them is not tried. The relations are found like the "likely invariants" of programs
-(Ernst et al., "The Daikon system for dynamic detection of likely invariants", 2007). Relations of several kinds are
-tested on all cases, and those that no case violates are assumed to hold. A relation that holds only by chance reduces
-the variety of the calls, but never causes a wrong finding. The relation between a kernel and the channels of an image
-therefore need not be declared, and a new function needs no preparation.
+A random call that violates such a relation is not tried. The relations are found like the "likely invariants" of
+programs (Ernst et al., "The Daikon system for dynamic detection of likely invariants", 2007). Relations of several
+kinds are tested on all cases. A relation that no case violates is assumed to hold. If it holds only by chance, it
+reduces the variety of the calls, but never causes a wrong finding. Prototypes therefore need not declare, for example,
+the relation between a kernel and the channels of an image, and a new function needs no preparation.
 
 A relation holds in all cases, or in all cases that have a truth value, text, choice or rank in common, or omit an
 argument.
@@ -33,7 +33,7 @@ from diopi_test.oracle.evaluation import Evaluation, compute_result
 from diopi_test.oracle.reference import find_reference
 
 CallNumbers = Mapping[str, float]
-"""The integers of a call by name: `size input 0`, `rank weight`, `number groups`."""
+"""The integers of a call, as floats, by name: `size input 0`, `rank weight`, `number groups`."""
 
 Shape = Sequence[int]
 """The sizes of a tensor."""
@@ -48,7 +48,13 @@ FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeEr
 @final
 @dataclass(frozen=True)
 class CallRelation:
-    """A relation between the numbers of a call with these names; it holds if one of the numbers is absent."""
+    """A relation between numbers of a call; it also holds if a call lacks one of the numbers.
+
+    Attributes:
+        kind: a key of `KINDS`, which states how many numbers the relation has.
+        names: the names of the numbers, as in `CallNumbers`.
+        constant: the constant of the relation, such as 1 in `x == y + 1`.
+    """
 
     kind: str
     names: tuple[str, ...]
@@ -69,7 +75,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "a multiple of": lambda x, y, c: (y != 0) & (x % np.where(y == 0, 1, y) == 0),
     "the product of": lambda x, y, z, c: x == y * z,
 }
-"""The kinds of relations: functions of one to three numbers and a constant."""
+"""The functions that return whether a relation holds, by kind: each takes one to three numbers and a constant."""
 
 
 @final
@@ -106,7 +112,7 @@ def relations_of(knowledge: ValidCallKnowledge) -> CallRelations:
 
 
 def _case_numbers(prototype: Prototype, case: Case) -> CallNumbers | None:
-    """Return the numbers of a case of the function, including those of its results; None if it has none."""
+    """Return the numbers of a case, including the sizes of its results; None if the function has no reference."""
     function = find_reference(prototype.name)
     if function is None:
         return None
@@ -122,7 +128,13 @@ def _case_numbers(prototype: Prototype, case: Case) -> CallNumbers | None:
 
 
 def call_numbers(prototype: Prototype, arguments: Mapping[str, Any], results: Sequence[Shape]) -> CallNumbers:
-    """Return the integers of a call by name, with the shapes of its results; `results` may be empty if unknown."""
+    """Return the integers of a call by name.
+
+    Args:
+        prototype: the prototype of the function.
+        arguments: the arguments by name; a tensor is a `TensorSpec`.
+        results: the shapes of the results; empty if they are unknown.
+    """
     numbers: dict[str, float] = {}
     shapes: dict[str, Shape] = {f"result {number}": shape for number, shape in enumerate(results)}
     for p in prototype.arguments:
@@ -144,7 +156,7 @@ def call_numbers(prototype: Prototype, arguments: Mapping[str, Any], results: Se
 
 
 def _axes_numbers(name: str, value: Any) -> Iterator[tuple[str, float]]:
-    """Yield the number of axes that a list of axes has."""
+    """Yield the number of entries of a list of axes; yield nothing for a single axis."""
     if isinstance(value, tuple | list | range):
         yield f"length {name}", len(value)
 
@@ -206,7 +218,10 @@ def _find_relations(seen: Sequence[CallNumbers]) -> Iterator[CallRelation]:
 
 
 def _equalities(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[CallRelation]:
-    """Yield pairs of numbers that are equal in all calls that have both; each number is paired once."""
+    """Yield the relations between two numbers that are absent from the same calls and equal in all others.
+
+    Each number is paired with the first number that equals it.
+    """
     first: dict[bytes, str] = {}
     for name in names:
         same_name = first.setdefault(table[name].tobytes(), name)

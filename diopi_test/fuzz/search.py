@@ -64,7 +64,7 @@ class SequenceFailedError(Exception):
 
 
 class EndSearchError(BaseException):
-    """Ends the search of a function. It is no Exception, because Hypothesis would catch an Exception and continue."""
+    """Ends the search of a function. Hypothesis would catch a subclass of Exception and continue."""
 
 
 Signature = tuple[str, ...]
@@ -80,7 +80,7 @@ def failure_signature(verdict: Verdict, checks: Iterable[CheckResult], case_clas
         case_class: the class of the call; only `aliased` and `concurrent` count.
 
     Returns:
-        The verdict, the class if it counts, and the names of the failed checks.
+        The verdict, where `flaky` counts as `failed`; the class if it counts; and the names of the failed checks.
     """
     same = Verdict.failed if verdict is Verdict.flaky else verdict
     derived = [case_class.value] if case_class in (CaseClass.aliased, CaseClass.concurrent) else []
@@ -114,9 +114,12 @@ class Search:
     """A search for failing calls of one vendor.
 
     Attributes:
+        trials: runs the calls on the vendor.
+        seed: determines all generated calls.
         until: the time (`time.monotonic`) at which the search ends.
         report: called with each finding.
-        check: called before each call; an exception ends the search.
+        check: called before each attempt; an exception ends the search.
+        waivers: the waivers. Failures that they waive are not findings.
         statistics: the statistics by function.
         known: the signatures of known failures, by function. They are not findings, and the search visits their
             functions in one of `KNOWN_PERIOD` rounds.
@@ -172,7 +175,7 @@ class FunctionSearch:
         self._attempts = 0
 
     def run(self, number: int) -> None:
-        """Search with the seed `number`, and report the finding."""
+        """Search with the seed `number`, and report the finding, if there is one."""
         try:
             with deterministic_hypothesis():
                 self._run_hypothesis(number)
@@ -301,7 +304,10 @@ class FunctionSearch:
                 raise EndSearchError
 
     def _draw_calls(self, data: DataObject) -> Iterator[tuple[Case, BaselineCase]]:
-        """Yield the legal calls of a generated sequence: each is a new call, or the previous one with some changes."""
+        """Yield the legal calls of a generated sequence, each as the drawn case and the case with its expected results.
+
+        Each call is a new one, or the previous call of the sequence with one change.
+        """
         earlier: Case | None = None
         for place in range(data.draw(st.integers(1, MAX_CALLS))):
             try:
@@ -326,7 +332,12 @@ class FunctionSearch:
         return new_signature == self._signature if self._signature else new_signature not in self._found
 
     def _record_failure(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
-        """Record calls, the last of which failed, and raise SequenceFailedError so that Hypothesis shrinks them."""
+        """Record calls whose last call failed, and raise SequenceFailedError so that Hypothesis shrinks them.
+
+        Raises:
+            EndSearchError: if the last call is large, because Hypothesis would try hundreds of large calls.
+            SequenceFailedError: otherwise.
+        """
         if not self._signature:
             self._signature = _signature_of(to_collected(calls[-1]), outcome)
             self._find_cause(calls, outcome)
@@ -352,7 +363,11 @@ class FunctionSearch:
             raise EndSearchError
 
     def _minimize_history(self, last: BaselineCase) -> list[BaselineCase]:
-        """Return the last call and those earlier calls of this process without which it would pass."""
+        """Return the last call, after the fewest earlier calls found with which it still fails.
+
+        The earlier calls come from the history of this round, at most `MAX_HISTORY` of them. They are removed in blocks
+        of decreasing size.
+        """
         before = [call for call in self._history if call is not last][-MAX_HISTORY:]
         size = max(len(before) // 2, 1)
         while before and size:

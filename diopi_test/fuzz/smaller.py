@@ -13,7 +13,10 @@ from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, name
 
 
 def smaller_calls(knowledge: ValidCallKnowledge, case: Case) -> Iterator[Case]:
-    """Yield calls that are smaller than this one, the smallest first: with one axis, with shorter axes, row-major."""
+    """Yield simpler calls: an element-wise call with one axis, calls with a smaller size, and a row-major call.
+
+    The largest size is replaced first, by 1, then by larger sizes.
+    """
     shapes = {spec.shape for _, spec in named_tensors(case)}
     if knowledge.prototype.elementwise and len(shapes) == 1 and len(shape := next(iter(shapes))) > 1:
         yield replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, shape=(math.prod(shape),))))
@@ -25,7 +28,7 @@ def smaller_calls(knowledge: ValidCallKnowledge, case: Case) -> Iterator[Case]:
 
 
 def smaller_sizes(size: int) -> Iterator[int]:
-    """Yield smaller sizes, from 1 to the size less 1; each halves the distance to the size."""
+    """Yield smaller sizes, from 1 to `size` − 1; each halves the distance to `size`: for 9, yield 1, 5, 7, 8."""
     step = size - 1
     while step > 0:
         yield size - step

@@ -1,4 +1,4 @@
-"""Statistics of a search: how many calls were generated, how many were legal, and how much the legal ones vary."""
+"""Statistics of a search: the numbers of generated and of legal calls, and how much the legal calls vary."""
 
 from __future__ import annotations
 

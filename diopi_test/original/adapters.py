@@ -88,7 +88,7 @@ def _expand(call: CallDraft) -> None:
 
 
 def _slice(call: CallDraft) -> None:
-    """Translate the index, a Python slice, to start, end and step."""
+    """Translate the index, a Python slice, to start, end and step; a missing part selects all elements of the axis."""
     index = call.unmatched.pop("index", None)
     values, spec = call.values, call.values.get("input")
     if isinstance(index, slice):

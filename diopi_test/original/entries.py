@@ -21,9 +21,17 @@ class EntryError(ValueError):
 @final
 @dataclass(frozen=True, kw_only=True)
 class TensorArguments:
-    """An element of `args`: tensors that share their specification. Each tuple has one element per case, or is None.
+    """An element of `args`: tensors that share their specification.
 
-    `counts` are the bounds of the length of an array whose tensors have the same shape; the upper bound is exclusive.
+    Attributes:
+        names: The names of the tensors.
+        shapes: The shape in each case; None if there is no list.
+        dtypes: The element type in each repetition of the cases; None if there is no list.
+        strides: The strides in each case; None if there is no list.
+        values: The elements in each case; None if there is no list.
+        generated: The generator of the elements; None for the generator of the entry.
+        requires_grad: Whether the gradient of the tensors is tested, too.
+        counts: The bounds of the length of an array whose tensors have the same shape; the upper bound is exclusive.
     """
 
     names: tuple[str, ...]
@@ -52,7 +60,8 @@ class ConfigEntry:
         is_inplace: Whether the in-place form is called as well.
         skipped: The functions that are skipped for all cases.
         notes: A note for each key that is unknown and ignored.
-        label: The part of the labels of the cases; needed if an earlier entry has the same name.
+        label: The part of the cases' labels that stands for the entry, if it differs from the escaped name because an
+            earlier entry has the same name.
     """
 
     name: str
@@ -69,10 +78,16 @@ class ConfigEntry:
 
 
 _TOLERANCES = {"atol", "rtol", "atol_half", "rtol_half", "mismatch_ratio_threshold"}
+"""The keys of an entry that state tolerances, which are not used."""
+
 _ENTRY_KEYS = {"name", "interface", "dtype", "para", "tensor_para", "is_inplace"}
+"""The keys of an entry that are read."""
+
 _TENSOR_PARA_KEYS = {"gen_fn", "args"}
+"""The keys of `tensor_para` that are read."""
+
 _ARGUMENT_KEYS = {"ins", "shape", "dtype", "requires_grad", "stride", "value", "gen_fn", "gen_num_range"}
-"""The keys that are translated, and the keys that set tolerances in the original suite."""
+"""The keys of an element of `args` that are read."""
 
 _IGNORED_KEYS = _TOLERANCES | {
     "dtype",

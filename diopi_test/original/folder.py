@@ -94,7 +94,7 @@ class EntryFile:
         return json.loads(read_regular_file(self.path, MAX_BYTES))
 
     def write(self) -> None:
-        """Translate the entry and write the translation; BaselineError if it cannot be written."""
+        """Translate the entry and write the translation; raise BaselineError if it can't be written."""
         cases: dict[str, list[str]] = defaultdict(list)
         not_translated, internal = [], 0
         for outcome in self.translate():
@@ -166,17 +166,22 @@ def import_files(paths: Sequence[Path], folder: Path, progress: EntryCallback, p
     for stale in {path for path in (folder / ENTRIES).iterdir()} - {file.path for file in chosen}:
         stale.unlink()
     for path, source in sources:
-        summary.not_translated += [
-            _format_problem(path, NotTranslated(line=not_read.line, subject=not_read.reason, reason=""))
-            for not_read in source.not_read
-        ]
-        if network := network_name(source):
-            summary.notes.append(escape(f"{path}: {advice(network, source.entries)}"))
+        _summarize_source(path, source, summary)
     _write_described(folder, chosen, summary)
     left_out = {file.raw.name for file in files} - {file.raw.name for file in chosen}
     _add_waivers(sources, chosen, left_out, summary)
     _write_lists(folder, summary)
     return summary
+
+
+def _summarize_source(path: Path, source: Source, summary: ImportSummary) -> None:
+    """Add the unreadable parts of a configuration, and advice about its network, to the summary."""
+    summary.not_translated += [
+        _format_problem(path, NotTranslated(line=not_read.line, subject=not_read.reason, reason=""))
+        for not_read in source.not_read
+    ]
+    if network := network_name(source):
+        summary.notes.append(escape(f"{path}: {advice(network, source.entries)}"))
 
 
 def _format_problem(path: Path, problem: NotTranslated) -> str:

@@ -27,7 +27,7 @@ GRADIENT_ARGUMENTS: Mapping[str, str] = {
     "grad_x": "out",
     "grad_cloned_mat": "cloned_mat",
 }
-"""The arguments that are gradients of a result, and the name of the result; "" for the first result."""
+"""The arguments that are gradients of results, each with the name of its result; "" stands for the first result."""
 
 SIZES: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
     ("diopiEmbeddingBackward", "num_weights"): lambda arguments: arguments["weight"].shape[0],
@@ -45,7 +45,7 @@ SIZES: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
 
 
 def gradient_of(forward: Prototype) -> str | None:
-    """Return the backward function of a function; a pooling may use that of its form with indices."""
+    """Return the backward function of a function; a pooling may have the backward function of its form with indices."""
     with_indices = prototypes().get(f"{forward.name}WithIndices")
     return forward.backward or (with_indices.backward if with_indices else None)
 
@@ -68,22 +68,24 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
     saved: dict[str, Any] = {}
     hidden: dict[str, Any] = {}
     for parameter in prototype.arguments:
-        rule = CaseFacts.declared_for(prototype).saved.get(parameter.name) or _result_of(forward, prototype, parameter)
+        result = CaseFacts.declared_for(prototype).saved.get(parameter.name) or _result_of(
+            forward, prototype, parameter
+        )
         if parameter.name == "indices" and case.arguments.get("mode") == "max":
-            rule = _positions(forward, case)
+            result = _positions(forward, case)
         if parameter.name in GRADIENT_ARGUMENTS:
-            rule = _rule(forward, prototype, GRADIENT_ARGUMENTS[parameter.name] or forward.results[0].name)
-        if rule is None:
+            result = _forward_result(forward, prototype, GRADIENT_ARGUMENTS[parameter.name] or forward.results[0].name)
+        if result is None:
             plain[parameter.name] = _argument(prototype, parameter, case)
             continue
-        hidden_names = _rule(forward, prototype, rule.result).argument_names
-        rule = replace(
-            rule,
-            argument_names={**hidden_names, **rule.argument_names},
-            extra_arguments={**rule.extra_arguments, **_attributes(forward, case)},
+        hidden_names = _forward_result(forward, prototype, result.result).argument_names
+        result = replace(
+            result,
+            argument_names={**hidden_names, **result.argument_names},
+            extra_arguments={**result.extra_arguments, **_attributes(forward, case)},
         )
-        saved[parameter.name] = _tensor(forward, case, rule, is_gradient=parameter.name in GRADIENT_ARGUMENTS)
-        named = {name: rule.argument_names.get(name, name) for name in case.arguments}
+        saved[parameter.name] = _tensor(forward, case, result, is_gradient=parameter.name in GRADIENT_ARGUMENTS)
+        named = {name: result.argument_names.get(name, name) for name in case.arguments}
         hidden |= {new: _dense(case.arguments[name]) for name, new in named.items() if new.startswith("_")}
     results = {p.name: ResultOverride() for p in prototype.results}
     return prototype, Case(case.label, case.dtype, {**hidden, **plain, **saved}, results=results)
@@ -111,11 +113,15 @@ def _result_of(forward: Prototype, prototype: Prototype, parameter: Parameter) -
     name = "out" if parameter.name == "output" and "out" in results else parameter.name
     if not parameter.is_tensor or name not in results or parameter.name in GRADIENT_ARGUMENTS:
         return None
-    return _rule(forward, prototype, name)
+    return _forward_result(forward, prototype, name)
 
 
-def _rule(forward: Prototype, prototype: Prototype, result: str) -> ResultOf:
-    """Return a result of the call; tensors that the gradient does not take have names that begin with `_`."""
+def _forward_result(forward: Prototype, prototype: Prototype, result: str) -> ResultOf:
+    """Return the description of a result of the forward call, which the gradient's case computes.
+
+    The gradient's case has the tensors of the forward call. Those that the backward function does not take have names
+    that begin with `_`.
+    """
     names = {p.name for p in prototype.arguments}
     tensors = [p.name for p in forward.arguments if p.is_tensor or p.is_tensor_array]
     return ResultOf(forward.name, result, {name: f"_{name}" for name in tensors if name not in names})
@@ -156,11 +162,21 @@ def _attributes(forward: Prototype, case: Case) -> Mapping[str, Any]:
     return {name: value for name, value in case.arguments.items() if not isinstance(value, TensorSpec | list)}
 
 
-def _tensor(forward: Prototype, case: Case, rule: ResultOf, *, is_gradient: bool) -> Any:
-    """Return the tensor that holds a result of the call, or a gradient of it; its shape may have to be computed."""
-    override = case.results.get(rule.result) if rule.function == forward.name else None
+def _tensor(forward: Prototype, case: Case, result: ResultOf, *, is_gradient: bool) -> Any:
+    """Return a tensor argument of the backward function.
+
+    Args:
+        forward: The forward function.
+        case: The case of the forward call.
+        result: The result of the forward call that determines the shape.
+        is_gradient: Whether the tensor has the gradient of this result, and not the result itself.
+
+    Returns:
+        The tensor; a `PendingTensor` if the shape is unknown before the result is computed.
+    """
+    override = case.results.get(result.result) if result.function == forward.name else None
     if override is None or override.shape is None:
-        return PendingTensor(rule, NORMAL if is_gradient else None)
+        return PendingTensor(result, NORMAL if is_gradient else None)
     if is_gradient:
         return TensorSpec(override.shape, case.dtype, NORMAL)
-    return TensorSpec(override.shape, case.dtype, compute=rule)
+    return TensorSpec(override.shape, case.dtype, compute=result)

@@ -53,7 +53,7 @@ REPLACEMENTS: Mapping[str, Sequence[str]] = {
 
 
 def network_name(source: Source) -> str | None:
-    """Return the name of the network that a source configures, or None if it is no network configuration.
+    """Return the name of the network that a source configures, or None if it is not a network configuration.
 
     A network configuration is recognized by the name of its dictionary: `NAME_config`, in the singular.
     """

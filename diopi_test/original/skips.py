@@ -131,7 +131,14 @@ def _values(case: ImportedCase, rule: SkipRule) -> Iterator[Any]:
 
 
 def _values_of_tensor(case: ImportedCase, tensors: TensorArguments, name: str, kind: SkipKind) -> Iterator[Any]:
-    """Yield the property of a tensor that `kind` names, or all properties if the rule treats it as an attribute."""
+    """Yield the property of a tensor that `kind` names; if `kind` is `attribute`, yield all its properties.
+
+    Args:
+        case: The case.
+        tensors: The specification of the tensor in the entry.
+        name: The original name of the tensor.
+        kind: The property that a skip compares.
+    """
     lists = {SkipKind.shape: tensors.shapes, SkipKind.stride: tensors.strides, SkipKind.value: tensors.values}
     for key, values in lists.items():
         if kind in (key, SkipKind.attribute) and values is not None and case.number < len(values):

@@ -36,7 +36,12 @@ class SourceError(ValueError):
 @final
 @dataclass(frozen=True)
 class NotRead:
-    """A placeholder for an expression that can't be evaluated."""
+    """A placeholder for an expression that can't be evaluated.
+
+    Attributes:
+        line: The line of the expression.
+        reason: Why it can't be evaluated.
+    """
 
     line: int
     reason: str
@@ -45,7 +50,12 @@ class NotRead:
 @final
 @dataclass(frozen=True)
 class Skipped:
-    """A value `Skip(value)`: cases with this value are not run on a device."""
+    """A value `Skip(value)`: cases with this value are not run on a device.
+
+    Attributes:
+        line: The line of the expression.
+        value: The value without `Skip`.
+    """
 
     line: int
     value: Any
@@ -54,7 +64,12 @@ class Skipped:
 @final
 @dataclass(frozen=True)
 class Generated:
-    """A generator `Genfunc.NAME` or `Genfunc.NAME(…)` of a tensor's values."""
+    """A generator `Genfunc.NAME` or `Genfunc.NAME(…)` of a tensor's values.
+
+    Attributes:
+        name: The name of the generator, without `Genfunc.`.
+        parameters: The arguments by name; an argument by position has its number as the name, from "0".
+    """
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -74,7 +89,12 @@ class RawEntry:
 @final
 @dataclass(frozen=True)
 class Source:
-    """The contents of a file: the entries of its dictionaries, and the statements that can't be evaluated."""
+    """The contents of a file.
+
+    Attributes:
+        entries: The entries of its dictionaries.
+        not_read: The statements that are not data.
+    """
 
     entries: tuple[RawEntry, ...]
     not_read: tuple[NotRead, ...]
@@ -328,7 +348,20 @@ class _Reader:
         return CALLS[name](*arguments, **named)
 
     def _bind(self, declared: ast.arguments, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a lambda by name; raise TypeError if they do not match its parameters."""
+        """Return the arguments of a lambda by name.
+
+        Args:
+            declared: The parameters of the lambda.
+            positional: The arguments by position.
+            named: The arguments by name.
+
+        Returns:
+            The arguments, including default values.
+
+        Raises:
+            NoDataError: The lambda has keyword-only parameters or `**` parameters.
+            TypeError: The arguments do not match the parameters.
+        """
         if declared.kwonlyargs or declared.kwarg:
             raise NoDataError("a lambda with keyword-only arguments")
         plain = [*declared.posonlyargs, *declared.args]

@@ -74,7 +74,7 @@ def _shapes_of_array(parameter: Parameter, tensors: TensorArguments, number: int
 def single_tensor(
     prototype: Prototype, parameter: Parameter, tensors: TensorArguments, entry: ConfigEntry, number: int, dtype: Dtype
 ) -> TensorSpec | None:
-    """Return a single tensor argument, or None if the tensor is omitted. The arguments are as in `tensor_argument`."""
+    """Return a single tensor argument, or None if the tensor is omitted. See `tensor_argument` for the parameters."""
     if tensors.values is not None:
         if tensors.values[number] is None:
             return None
@@ -105,7 +105,19 @@ def _strides(tensors: TensorArguments, number: int) -> Any:
 def _tensor_spec(
     prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: DescribedDomain, steps: Any
 ) -> TensorSpec:
-    """Return the specification of a tensor argument; raise `EntryError` if the prototype does not accept the tensor."""
+    """Return the specification of a tensor argument.
+
+    Args:
+        prototype: The prototype of the function.
+        parameter: The parameter that takes the tensor.
+        shape: The shape in the entry: integers, or one integer.
+        dtype: The element type.
+        domain: The domain of the elements.
+        steps: The strides in the entry, in elements; None for a contiguous tensor.
+
+    Raises:
+        EntryError: The shape or the strides are invalid or too large, or the prototype does not accept the type.
+    """
     sizes = sizes_of(parameter, shape)
     try:
         layout = contiguous if steps is None else strides(*_with_outer_strides(steps, sizes))

@@ -45,7 +45,15 @@ MAX_CASES = 10_000
 @final
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The origin of a case: the entry, the original function, the number of the case, attributes and element types."""
+    """The origin of a case.
+
+    Attributes:
+        entry: The name of the entry.
+        function: The original name of the function.
+        number: The number of the case in the entry, from 0.
+        attributes: The attributes of the case and the shapes of its tensors, by name.
+        dtypes: The element types of the tensors, by name.
+    """
 
     entry: str
     function: str
@@ -90,7 +98,14 @@ class Translated:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NotTranslated:
-    """A part of an entry that could not be translated, with the reason; `is_internal` marks internal errors."""
+    """A part of an entry that could not be translated.
+
+    Attributes:
+        line: The line of the entry.
+        subject: The part, such as a case or a key.
+        reason: Why it could not be translated.
+        is_internal: Whether the reason is an error in this program.
+    """
 
     line: int
     subject: str
@@ -150,7 +165,18 @@ def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]
 def _translate_case(
     entry: ConfigEntry, name: str, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
 ) -> Iterator[Translated | NotTranslated]:
-    """Yield the cases of one number and element type: the call, its in-place form, and its gradient."""
+    """Yield the cases of one number and one element type per tensor: the call, its in-place form, and its gradient.
+
+    Args:
+        entry: The entry.
+        name: The original name of the function.
+        found: The functions that the name may mean.
+        number: The number of the case in the entry, from 0.
+        dtypes: The element types of the tensors, by name.
+
+    Yields:
+        The cases. If one of the three can't be translated, a record with the reason follows instead of the rest.
+    """
     subject = (
         f"{entry.name}: {name}, case {number}, {', '.join(dict.fromkeys(dtype.name for dtype in dtypes.values()))}"
     )
@@ -255,7 +281,20 @@ def _case(
 
 
 def _case_of(meaning: Meaning, entry: ConfigEntry, number: int, dtypes: Mapping[str, Dtype]) -> tuple[Prototype, Case]:
-    """Translate one case of an entry for one function that the original name may mean."""
+    """Return one case of an entry for one function that the original name may mean.
+
+    Args:
+        meaning: The function.
+        entry: The entry.
+        number: The number of the case in the entry, from 0.
+        dtypes: The element types of the tensors, by name.
+
+    Returns:
+        The function, or its scalar form, and the case.
+
+    Raises:
+        EntryError: The function does not accept the arguments.
+    """
     call = CallDraft(prototype=meaning.prototype, values=dict(meaning.constants))
     for tensors in entry.tensors:
         for name in tensors.names:
@@ -296,7 +335,20 @@ def _enter_tensor(
     number: int,
     dtype: Dtype,
 ) -> None:
-    """Store a tensor as an argument, as an entry of an array of tensors, or as the caller's result."""
+    """Store a tensor of a case in `call`: as an argument, as an entry of an array, or as the caller's result.
+
+    Args:
+        call: The call, which is changed in place.
+        meaning: The function.
+        name: The original name of the tensor.
+        tensors: The specification of the tensor in the entry.
+        entry: The entry.
+        number: The number of the case in the entry, from 0.
+        dtype: The element type.
+
+    Raises:
+        EntryError: The function has no such argument or result, or the tensor is invalid.
+    """
     prototype = call.prototype
     if (found := meaning.parameter(name)) is not None:
         call.values[found] = tensor_argument(prototype, prototype.parameter(found), tensors, entry, number, dtype)
@@ -337,7 +389,20 @@ RESULT_ATTRIBUTES = ("dtype", "size", "shape", "keepdim")
 def _results(
     call: CallDraft, prototype: Prototype, arguments: Mapping[str, Any], dtype: Dtype
 ) -> dict[str, ResultOverride | None]:
-    """Return the properties of the caller's result tensors that the attributes of the call determine."""
+    """Return the properties of the caller's result tensors that the attributes of the call determine.
+
+    Args:
+        call: The call.
+        prototype: The function, or its scalar form.
+        arguments: The arguments by name.
+        dtype: The element type under test.
+
+    Returns:
+        The properties by name of the result; results without such properties are absent.
+
+    Raises:
+        EntryError: An attribute does not fit the function, or the step of diopiArange is 0.
+    """
     first, ordered = next(iter(prototype.results), None), call.result_attributes
     results: dict[str, ResultOverride | None] = {}
     if isinstance(ordered.get("dtype"), Dtype) and first is not None:

@@ -100,7 +100,20 @@ def _integers(parameters: Mapping[str, Any]) -> NamedDomain:
 
 
 def _number(parameters: Mapping[str, Any], name: str, place: str, default: Any) -> Any:
-    """Return a parameter of a generator, which may be passed by name or by position."""
+    """Return a parameter of a generator, which may be passed by name or by position.
+
+    Args:
+        parameters: The parameters of the generator.
+        name: The name of the parameter.
+        place: Its position as text, such as "0".
+        default: The value if it is missing.
+
+    Returns:
+        The number, or the default value.
+
+    Raises:
+        EntryError: The value is not a number.
+    """
     value = parameters.get(name, parameters.get(place, default))
     if value is not None and not isinstance(value, bool | int | float):
         raise EntryError(f"gen_fn: {name}: expected a number, found {value!r}")

@@ -49,7 +49,7 @@ class TracedTensor:
     bounds: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        """Normalise the strides of dense row-major tensors: the stride of an axis of size 1 is arbitrary."""
+        """Normalize the strides of dense row-major tensors: the stride of an axis of size 1 is arbitrary."""
         usual = dense_strides(self.shape)
         axes = zip(self.shape, self.strides, usual, strict=True)
         if 0 in self.shape or all(size == 1 or stride == step for size, stride, step in axes):

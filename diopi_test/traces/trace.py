@@ -63,7 +63,7 @@ class Tracer(TorchDispatchMode):
         return self._record_calls(operator, row, args, keywords)
 
     def _record_calls(self, operator: Any, row: Row | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Call an operator and record the calls of functions that it maps to."""
+        """Return the results of an operator, and record the functions that it maps to, or that there are none."""
         passed = _bind_arguments(operator, args, keywords)
         before = {name: _describe_tensors(value) for name, value in passed.items()}
         returned = operator(*args, **keywords)
@@ -205,10 +205,21 @@ class _TracedTensorFactory:
 
 
 _FACTORY = _TracedTensorFactory()
+"""Creates the tensors that stand for traced ones."""
 
 
 def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[TracedCall]:
-    """Yield the calls of functions that an operator maps to; raise NotMappedError if there are none."""
+    """Yield the calls of functions that an operator maps to.
+
+    Args:
+        operator: The operator of PyTorch.
+        row: The row of the operator in the table of `diopi_proto.aten`.
+        named: The arguments by name, with descriptions in place of tensors.
+        returned: The descriptions of the results.
+
+    Raises:
+        NotMappedError: The operator maps to no function.
+    """
     described = AtenOperator(
         name=_table_name(operator), arguments=named, inplace=bool(operator._schema.is_mutable), factory=_FACTORY
     )

@@ -59,7 +59,10 @@ class ConvolutionReach:
 
     @property
     def algorithm(self) -> Convolution | None:
-        """The algorithm with this reach; None if it can't be declared."""
+        """The algorithm with this reach; None if it can't be declared.
+
+        Between two reaches of `ALGORITHM_OF_REACH`, and below `TILE_OF_SIX`, it is Winograd's with tiles of 4 × 4.
+        """
         if self.reach in ALGORITHM_OF_REACH:
             return ALGORITHM_OF_REACH[self.reach]
         if self.reach > TILE_OF_SIX:

@@ -60,11 +60,11 @@ class ErrorRange:
     def can_declare(self, measure: str) -> bool:
         """Return whether one bound in this measure describes the errors of all binades.
 
-        An absolute bound describes errors near an argument of 0, and errors that are small compared with the argument.
+        An absolute bound describes errors that are small compared with the largest result, as a declaration demands.
         """
         limit = ULP_BOUNDS[-1] if measure == "ulp" else MAX_RELATIVE_ERROR / 2
-        if measure == "absolute" and self.minimum * self.maximum != 0:
-            limit = min(limit, limit * max(abs(self.minimum), abs(self.maximum)))
+        if measure == "absolute":
+            limit *= min(1.0, self.result)
         least = 1.0 if measure == "ulp" else 0.0
         sizes = [max(size, least) for size in self.errors[measure]]
         return max(sizes) <= min(limit, MAX_RATIO * min(sizes))

@@ -140,8 +140,8 @@ def _find_precision(operator: str, pairs: Sequence[Pair]) -> FactorPrecision:
         pairs: the exact results and the results of the operator.
 
     Returns:
-        The precision. It follows from the largest error. If the lowest bit that any result has set fits to a known
-        format, the number of bits is that of the format.
+        The precision. It follows from the largest error. If the lowest bit that is set in any result fits to a format
+        of `FORMAT_OF_BITS`, the number of bits is the number of this format.
     """
     exact, results = (np.concatenate([pair[i].ravel() for pair in pairs]).astype(np.float64) for i in (0, 1))
     error = float(np.abs(results - exact).max())

@@ -86,6 +86,6 @@ def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
 
 
 def _measure_width(sums: Sums) -> int | None:
-    """Return the number of significant bits of partial sums; None if the probe finds no limit."""
+    """Return the number of significant bits of partial sums; None if the probe finds no limit, or sums are wrong."""
     top = find_top(sums)
     return None if top is None else width(sums, top)

@@ -99,7 +99,7 @@ def _add_products(operators: Operators, findings: Findings) -> None:
 
 
 def _narrowest(found: Sequence[FactorPrecision], findings: Findings) -> Products:
-    """Return the format that permits all of the precisions; add those that no format permits to the problems."""
+    """Return the narrowest format of the precisions; add precisions that no format permits to the problems."""
     findings.problems += [str(precision) for precision in found if precision.products is None]
     permitted = [precision.products for precision in found if precision.products is not None]
     order: list[Products] = ["ieee", *FORMAT_OF_BITS.values()]

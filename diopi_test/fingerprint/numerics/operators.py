@@ -34,7 +34,17 @@ class Operators:
         return self["diopiMm"](a, b, shape=(len(a), b.shape[1]), dtype=from_numpy(a.dtype))
 
     def convolve(self, x: Array, w: Array, *, stride: int = 1, padding: int = 0) -> Array:
-        """Return the convolution of images, (n, c, h, w), with kernels, (o, c, k, k), by diopiConvolution2d."""
+        """Return the convolution of images with kernels by diopiConvolution2d.
+
+        Args:
+            x: the images, of shape (n, c, h, w).
+            w: the square kernels, of shape (o, c, k, k).
+            stride: the stride along both axes.
+            padding: the number of zeros on each side of both axes.
+
+        Returns:
+            The results, of shape (n, o, rows, columns).
+        """
         lengths = [(size + 2 * padding - w.shape[-1]) // stride + 1 for size in x.shape[2:]]
         geometry = ((stride, stride), (padding, padding), (1, 1), 1)
         return self["diopiConvolution2d"](

@@ -76,7 +76,8 @@ def measure_float64(operators: Operators) -> int | None:
         The bits of the least precise operator, 0 if results are entirely wrong, and None if float64 is absent.
 
     Raises:
-        ProbeFailedError: if the vendor has none of the functions, so that nothing is known.
+        ProbeFailedError: if the vendor has none of the functions, or if a call fails for another reason than a missing
+            function or element type.
     """
     x, y = (significands(Dtype.float64, seed)[:4096] for seed in (0, 1))
     calls: Mapping[str, tuple[tuple[object, ...], Array]] = {

@@ -47,5 +47,11 @@ def changes_for(knowledge: ValidCallKnowledge) -> Sequence[Change]:
 
 
 def is_small_enough(knowledge: ValidCallKnowledge, case: Case, *, has_grown: bool = False) -> bool:
-    """Return whether the reference computes a call of this size in the time that is spent on such calls."""
+    """Return whether the arguments of a call have at most twice the elements that its largest tensor may have.
+
+    Args:
+        knowledge: the knowledge about the function.
+        case: the call.
+        has_grown: whether the call has a very long axis, which permits up to 2 * `MAX_GROWN_ELEMENTS`.
+    """
     return count_elements(case) <= 2 * (MAX_GROWN_ELEMENTS if has_grown else max_elements(knowledge))

@@ -22,7 +22,10 @@ from diopi_test.fuzz.knowledge import INTEGER_KINDS, ValidCallKnowledge, largest
 
 
 def change_attributes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Replace the numbers by those of another case, with its domains; draw axes, texts and truth values separately."""
+    """Return a call with other attributes: numbers come from another case together with the domains of its tensors.
+
+    Axes, texts and truth values are drawn separately.
+    """
     if knowledge.is_determined_by_attributes(case):
         return case
     donor = draw(st.sampled_from(knowledge.cases_of_category(case.dtype) or knowledge.cases))
@@ -59,7 +62,22 @@ def _is_free_number(parameter: Parameter, knowledge: ValidCallKnowledge) -> bool
 def _draw_attribute(
     draw: DrawFn, knowledge: ValidCallKnowledge, parameter: Parameter, value: Any, ranks: int, dtype: Dtype
 ) -> Any:
-    """Draw an attribute from its whole domain if that is known; a number lies between the numbers of the cases."""
+    """Draw the value of an attribute.
+
+    Axes, texts and truth values are drawn from all valid values. A number lies between the numbers of the cases. Other
+    values come from the cases, except that integers stay as they are.
+
+    Args:
+        draw: the draw function of Hypothesis.
+        knowledge: the knowledge about the function.
+        parameter: the attribute.
+        value: the present value.
+        ranks: the largest number of axes of the call's tensors.
+        dtype: the element type of the call.
+
+    Returns:
+        The new value.
+    """
     if parameter.fact(facts.NamesAxis):
         return draw_axes(draw, value, ranks)
     if texts := parameter.fact(facts.OneOf):

@@ -19,7 +19,7 @@ from lib_rt.dtypes import to_numpy
 
 
 def change_types(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Return the case with other types: the one under test, sometimes those of operands and the requested result."""
+    """Return the case with another type under test, and sometimes with other types of operands or of the result."""
     if not knowledge.prototype.dtypes:
         return case
     new = draw(st.sampled_from(knowledge.prototype.dtypes))
@@ -48,7 +48,15 @@ def _itemsize(dtype: Dtype) -> int:
 
 
 def _with_type(knowledge: ValidCallKnowledge, case: Case, new: Dtype, donor: Case) -> Case:
-    """Return the case with another type under test; if its category differs, with domains and scalars of `donor`."""
+    """Return the case with another type under test.
+
+    Args:
+        knowledge: the knowledge about the function.
+        case: the case.
+        new: the new element type.
+        donor: a case of the category of `new`. If that category differs from the present one, the domains of the
+            tensors and the scalars come from this case.
+    """
     domains = domains_by_name(donor)
 
     def with_new_type(name: str, spec: TensorSpec) -> TensorSpec:
@@ -71,7 +79,7 @@ def _with_type(knowledge: ValidCallKnowledge, case: Case, new: Dtype, donor: Cas
 
 
 def _mix_types(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Draw a separate type for each operand except the first; an overwritten operand can still hold the result."""
+    """Draw a type for each operand but the first; return `case` if an overwritten operand can't hold the result."""
     first = next(name for name, _ in named_tensors(case))
     arguments = dict(case.arguments)
     for p in knowledge.prototype.operands:

@@ -14,7 +14,10 @@ from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs
 
 
 def change_layouts(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Draw a layout for each tensor that is not row-major in some case."""
+    """Return a call in which each tensor and result that is not row-major in some case has a drawn layout.
+
+    If an attribute determines the layout of a result, the call stays unchanged.
+    """
     if knowledge.has_layout_attribute:
         return case
     dense = [layout_named(name) for name in ("contiguous", "transposed", "strided", "channels_last")]

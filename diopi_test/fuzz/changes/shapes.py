@@ -20,7 +20,10 @@ MAX_RANK = 8
 
 
 def change_shapes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Draw new shapes for an element-wise call; for other calls, add an axis if the function accepts any rank."""
+    """Return an element-wise call with new shapes and axes, or another call with an additional first axis.
+
+    If the function does not accept any rank, the call stays unchanged.
+    """
     if not knowledge.accepts_any_rank:
         return case
     if not knowledge.prototype.elementwise:
@@ -78,7 +81,13 @@ def _change_axes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Cas
 
 
 def draw_axes(draw: DrawFn, value: Any, ranks: int) -> Any:
-    """Draw an axis, or as many different axes as `value` has, for tensors with `ranks` axes."""
+    """Return a drawn axis, or a tuple of different axes.
+
+    Args:
+        draw: the draw function of Hypothesis.
+        value: the present value: an integer, or a list of as many axes as the result has.
+        ranks: the largest number of axes of a tensor. Axes are from -`ranks` to `ranks` - 1.
+    """
     axis = st.integers(-max(ranks, 1), max(ranks, 1) - 1)
     if not isinstance(value, tuple | list):
         return draw(axis)

@@ -52,7 +52,10 @@ def max_elements(knowledge: ValidCallKnowledge) -> int:
 
 
 def change_sizes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Draw a new size for each size of the call's tensors; equal sizes stay equal."""
+    """Return a call with new sizes: equal sizes of its tensors get equal new sizes.
+
+    Sometimes one size becomes long, and rarely one becomes 0 if some case has empty tensors.
+    """
     free = changeable_sizes(knowledge, case)
     sizes = {size: draw(st.one_of(st.just(size), SMALL)) for size in free}
     if draw(RARELY) and knowledge.may_be_empty and free:
@@ -84,7 +87,7 @@ MIN_GROWN_BITS = 14
 
 
 def long_sizes(limit: int, min_bits: int = 0) -> st.SearchStrategy[int]:
-    """Return a strategy for sizes of a long axis: log-uniform ones, and half of them from `EDGES`.
+    """Return a strategy for sizes of a long axis: half of the sizes are log-uniform, and half are from `EDGES`.
 
     Args:
         limit: the largest size.
@@ -123,7 +126,15 @@ def _replace_sizes(numbers: Sequence[int], sizes: Mapping[int, int]) -> tuple[in
 
 
 def resize_case(knowledge: ValidCallKnowledge, case: Case, sizes: Mapping[int, int]) -> Case:
-    """Return a call with sizes replaced in tensors, results and size attributes; index domains are adapted."""
+    """Return a call with sizes replaced in tensors, results and size attributes.
+
+    Domains of indices, and tensors of sequence ends, are adapted to the new sizes.
+
+    Args:
+        knowledge: the knowledge about the function.
+        case: the call.
+        sizes: the new size by present size.
+    """
 
     def with_new_sizes(name: str, spec: TensorSpec) -> TensorSpec:
         """Return a tensor's specification with the new sizes."""

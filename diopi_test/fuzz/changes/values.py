@@ -21,11 +21,14 @@ from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, name
 from lib_rt.formats import format_of
 
 REAL_KINDS = (kinds.Scalar, kinds.f64, kinds.f32)
-"""The kinds of attributes that domains are chosen for."""
+"""The kinds of numeric attributes that are taken from another case together with the domains of its tensors."""
 
 
 def change_values(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Draw values from the domains of another case, values of another magnitude, or a mixture of two domains."""
+    """Return a call with scaled values, or with domains and numeric attributes of another case.
+
+    For element-wise functions, a further alternative mixes the present domains with those of the other case.
+    """
     donors = knowledge.cases_of_category(case.dtype)
     way = draw(st.sampled_from(["scaled", "another", "mixed"]))
     if way == "scaled" or not donors:
@@ -81,7 +84,11 @@ def _mix_domains(first: Domain, second: Domain) -> Domain:
 
 
 def _scale_values(knowledge: ValidCallKnowledge, name: str, spec: TensorSpec, exponent: int) -> TensorSpec:
-    """Multiply the values of a tensor by a power of two, within the range of the cases; squares must not underflow."""
+    """Return a tensor's specification with its values multiplied by 2**`exponent`.
+
+    Values that would leave the range of the cases, or become subnormal, stay unchanged. The exponent is limited so that
+    squares do not underflow.
+    """
     if spec.compute is not None or category(spec.dtype) < 2 or name.startswith("_"):
         return spec
     low, high = knowledge.value_range(name)

@@ -20,6 +20,8 @@ from diopi_test.baseline.codec import RecordError, from_json, to_json
 
 @dataclass(frozen=True)
 class Inner:
+    """A record whose fields can be omitted."""
+
     dtype: Dtype
     ratio: float | None = field(default=None, metadata={"omit_default": True})
     note: str = field(default="", metadata={"omit_default": True})
@@ -27,6 +29,8 @@ class Inner:
 
 @dataclass(frozen=True)
 class Outer:
+    """A record with a field of each type that the codec supports."""
+
     class_: str
     number: int | None
     inner: tuple[Inner, ...]
@@ -78,7 +82,7 @@ def test_an_integer_is_read_as_a_float() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"colour": "red", "size": 1}, r"^Outer: unknown colour, size$"),
+        ({"color": "red", "size": 1}, r"^Outer: unknown color, size$"),
         ({"number": "two"}, r"^Outer.number: expected int, found 'two'$"),
         ({"number": True}, r"^Outer.number: expected int, found True$"),
         ({"day": "soon"}, r"^Outer.day: expected a date such as 2027-01-31, found 'soon'$"),

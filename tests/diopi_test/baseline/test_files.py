@@ -14,7 +14,7 @@ from diopi_test.baseline.files import read_regular_file, read_verified_file, wri
 LIMIT = 1000
 
 
-def listening(path: Path) -> None:
+def create_socket(path: Path) -> None:
     """Create a socket at this path."""
     before = Path.cwd()
     os.chdir(path.parent)  # addresses of sockets are short
@@ -29,7 +29,7 @@ OTHER_KINDS: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "can't be read: No such file"),
     "folder": (Path.mkdir, "is a folder, expected a regular file"),
     "FIFO": (os.mkfifo, "is a FIFO, expected a regular file"),
-    "socket": (listening, "is a socket, expected a regular file"),
+    "socket": (create_socket, "is a socket, expected a regular file"),
     "device": (lambda path: path.symlink_to("/dev/zero"), "is a character device, expected a regular file"),
     "endless": (lambda path: path.symlink_to("/proc/self/maps"), r"it has \d+ bytes or more, expected at most 1000"),
     "create_huge_file": (create_huge_file, r"is too large: it has \d{10,} bytes or more, expected at most 1000"),

@@ -14,6 +14,7 @@ from diopi_test.oracle.records import BaselineTensor, Expected
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a generated baseline file of diopiAdd."""
     folder = tmp_path_factory.mktemp("baseline")
     generate_function("diopiAdd", "smoke", folder)
     return folder / "diopiAdd.h5"

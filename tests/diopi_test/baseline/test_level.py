@@ -31,6 +31,7 @@ FLIPS = 200
 
 @pytest.fixture(scope="module")
 def level_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small level."""
     return make_level(tmp_path_factory.mktemp("baseline") / "smoke", *FUNCTIONS)
 
 
@@ -40,7 +41,7 @@ def folder(level_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(level_folder, tmp_path / "smoke"))
 
 
-def sealed(text: str) -> bytes:
+def seal_manifest(text: str) -> bytes:
     """Return the text of a manifest with its correct digest."""
     return f'{text}"sha256": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'.encode()
 
@@ -51,7 +52,7 @@ def forge_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> 
     content = json.loads(path.read_text("utf-8"))
     del content["sha256"]
     change(content)
-    path.write_bytes(sealed(json.dumps(content)[:-1] + ", "))
+    path.write_bytes(seal_manifest(json.dumps(content)[:-1] + ", "))
 
 
 def forge_file(folder: Path, make: Callable[[Any], object], function: str = "diopiSqrt") -> None:
@@ -94,7 +95,7 @@ def test_open_level_returns_the_generated_cases(folder: Path) -> None:
         assert [case.label for case in level.cases(function) if not case.base] == list(file.labels)
 
 
-def test_the_digest_covers_every_file(folder: Path) -> None:
+def test_the_digest_changes_with_the_key_of_a_file(folder: Path) -> None:
     before = open_level(folder).digest
     assert open_level(folder).digest == before
     forge_manifest(folder, lambda content: content["files"]["diopiExp"].update(key="another"))
@@ -154,7 +155,7 @@ def swap(folder: Path) -> None:
     os.replace(folder / "kept", folder / "diopiSqrt.h5")
 
 
-def put(make: Callable[[Path], object], name: str = "diopiSqrt.h5") -> Callable[[Path], object]:
+def replace_file(make: Callable[[Path], object], name: str = "diopiSqrt.h5") -> Callable[[Path], object]:
     """Return a function that replaces a file of a folder by what `make` creates at its path."""
 
     def replace(folder: Path) -> None:
@@ -179,7 +180,7 @@ def of_kind(make: Callable[[Any], object]) -> Callable[[Path], object]:
     return lambda folder: forge_file(folder, change)
 
 
-def truncated(length: int) -> Callable[[Path], object]:
+def truncate_manifest(length: int) -> Callable[[Path], object]:
     """Return a change that truncates the manifest to this length."""
     return lambda folder: os.truncate(folder / manifest.MANIFEST_NAME, length)
 
@@ -204,11 +205,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         swap,
         r"{folder}/diopiExp\.h5 differs from the manifest of its level: its sha256 is \w+, expected \w+",
     ),
-    "empty": (put(Path.touch), FILE + "differs from the manifest of its level"),
-    "folder": (put(Path.mkdir), FILE + "is a folder, expected a regular file"),
-    "FIFO": (put(os.mkfifo), FILE + "is a FIFO, expected a regular file"),
-    "device": (put(lambda path: path.symlink_to("/dev/zero")), FILE + "is a character device"),
-    "sparse": (put(create_huge_file), FILE + r"is too large: it has \d+ bytes or more, expected at most \d+"),
+    "empty": (replace_file(Path.touch), FILE + "differs from the manifest of its level"),
+    "folder": (replace_file(Path.mkdir), FILE + "is a folder, expected a regular file"),
+    "FIFO": (replace_file(os.mkfifo), FILE + "is a FIFO, expected a regular file"),
+    "device": (replace_file(lambda path: path.symlink_to("/dev/zero")), FILE + "is a character device"),
+    "sparse": (replace_file(create_huge_file), FILE + r"is too large: it has \d+ bytes or more, expected at most \d+"),
     # files that match the manifest
     "huge dataset": (
         of_kind(lambda file: file.create_dataset("data", (2**50,), "u1", chunks=(2**20,))),
@@ -234,20 +235,20 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: (f / manifest.MANIFEST_NAME).unlink(),
         r"there is no baseline in {folder}: .*gen-data --level smoke",
     ),
-    "manifest is a FIFO": (put(os.mkfifo, manifest.MANIFEST_NAME), MANIFEST + "is a FIFO"),
-    "manifest is empty": (truncated(0), DAMAGED),
-    "manifest has its beginning": (truncated(100), DAMAGED),
+    "manifest is a FIFO": (replace_file(os.mkfifo, manifest.MANIFEST_NAME), MANIFEST + "is a FIFO"),
+    "manifest is empty": (truncate_manifest(0), DAMAGED),
+    "manifest has its beginning": (truncate_manifest(100), DAMAGED),
     "manifest lacks its end": (
         lambda f: os.truncate(f / manifest.MANIFEST_NAME, (f / manifest.MANIFEST_NAME).stat().st_size - 1),
         DAMAGED,
     ),
     "manifest is no JSON": (lambda f: (f / manifest.MANIFEST_NAME).write_text("no"), DAMAGED),
     "sealed, but no JSON": (
-        lambda f: (f / manifest.MANIFEST_NAME).write_bytes(sealed("no")),
+        lambda f: (f / manifest.MANIFEST_NAME).write_bytes(seal_manifest("no")),
         MANIFEST + "is not a valid manifest: Expecting",
     ),
     "sealed, but deep": (
-        lambda f: (f / manifest.MANIFEST_NAME).write_bytes(sealed("[" * 10**6)),
+        lambda f: (f / manifest.MANIFEST_NAME).write_bytes(seal_manifest("[" * 10**6)),
         MANIFEST + "is not a valid manifest",
     ),
     "list": (
@@ -268,8 +269,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         MANIFEST + r"is not a valid manifest: .*dtype: expected one of .*'f8'",
     ),
     "more": (
-        forged(lambda content: content.update(colour=1)),
-        MANIFEST + "is not a valid manifest: LevelManifest: unknown colour",
+        forged(lambda content: content.update(color=1)),
+        MANIFEST + "is not a valid manifest: LevelManifest: unknown color",
     ),
     "less": (
         forged(lambda content: content.pop("files")),

@@ -45,18 +45,18 @@ def test_workers_end_with_their_parent(tmp_path: Path, signum: signal.Signals) -
     parent = subprocess.Popen([sys.executable, "-c", PARENT], env=environment, stdout=subprocess.PIPE)
     try:
         assert parent.stdout is not None and parent.stdout.readline()
-        assert len(marked(mark)) >= 3
+        assert len(find_marked_processes(mark)) >= 3
         parent.send_signal(signum)
         parent.wait()
-        until(lambda: not marked(mark))
+        wait_until(lambda: not find_marked_processes(mark))
     finally:
-        for process in marked(mark):
+        for process in find_marked_processes(mark):
             os.kill(process, signal.SIGKILL)
         parent.wait()
         parent.stdout.close()
 
 
-def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
     """Wait until `condition()` holds; fail after a long time."""
     end = time.monotonic() + seconds
     while not condition():
@@ -64,7 +64,7 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
-def marked(mark: str) -> list[int]:
+def find_marked_processes(mark: str) -> list[int]:
     """Return the living processes with `mark` in their environment."""
     found = []
     for folder in Path("/proc").iterdir():

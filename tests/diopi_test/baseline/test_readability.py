@@ -17,6 +17,7 @@ from diopi_test.baseline.readability import check_readable
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a baseline file of diopiSqrt."""
     return make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt") / "diopiSqrt.h5"
 
 

@@ -21,6 +21,7 @@ FUNCTION = "diopiTanhBackward"
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a baseline file of the level `large`, whose inputs are not stored."""
     folder = tmp_path_factory.mktemp("data") / "large"
     generate.generate_function(FUNCTION, "large", folder)
     return store.baseline_file(folder, FUNCTION)

@@ -19,6 +19,7 @@ PROVENANCE = Provenance("smoke", "key", {"numpy": "2"})
 
 
 def compute_cases(function: str) -> list[BaselineCase]:
+    """Compute all smoke cases of a function."""
     return [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
 
 

@@ -1,11 +1,13 @@
 """Order, width and rounding of sums and dot products are recognized in NumPy vendors with known arithmetic."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from sampling import sampled
 from small_vendor import Array, small_vendor
 
 from diopi_impl import Vendor
@@ -48,7 +50,7 @@ def exactly(terms: Sequence[Array]) -> Array:
     return np.array([math.fsum(column) for column in np.stack(terms).astype(np.float64).reshape(len(terms), -1).T])
 
 
-def compensated(terms: Sequence[Array]) -> Array:
+def add_with_compensation(terms: Sequence[Array]) -> Array:
     """Return Neumaier's sum: the errors of all additions are summed separately and added at the end."""
     total, lost = terms[0], np.zeros_like(terms[0])
     for term in terms[1:]:
@@ -58,7 +60,7 @@ def compensated(terms: Sequence[Array]) -> Array:
     return total + lost
 
 
-def summing(total: Callable[[Sequence[Array]], Array], accumulator: Any = None) -> Vendor:
+def make_summing_vendor(total: Callable[[Sequence[Array]], Array], accumulator: Any = None) -> Vendor:
     """Return a vendor whose sums are `total` of the terms, in the type `accumulator` or else their own type."""
 
     def sum_(input: Array, dim: tuple[int, ...]) -> Array:
@@ -81,14 +83,11 @@ ORDERS: dict[str, Callable[[Sequence[Array]], Array]] = {
 
 @pytest.mark.parametrize(
     ("probe", "order"),
-    [
-        *((probe, order) for probe in SUMS for order in ("sequential", "pairwise")),
-        *((SUMS[1], order) for order in ORDERS),
-    ],
+    sampled([*product(SUMS, ["sequential", "pairwise"]), *((SUMS[1], order) for order in ORDERS)], 2, slow=2),
     ids=lambda value: value.subject if isinstance(value, Probe) else value,
 )
 def test_the_order_of_sums_is_detected(probe: Probe, order: str) -> None:
-    observations = measure(summing(ORDERS[order]), probe, Dtype.float32)
+    observations = measure(make_summing_vendor(ORDERS[order]), probe, Dtype.float32)
     assert observations == {"partial sums": "float32 (24 bits)", "rounded": "to nearest", "order": order}
 
 
@@ -108,23 +107,25 @@ def test_the_order_of_sums_is_detected(probe: Probe, order: str) -> None:
     ids=lambda value: getattr(value, "name", None) or getattr(value, "__name__", None) or "",
 )
 def test_the_width_of_partial_sums_is_detected(dtype: Dtype, accumulator: Any, width: str) -> None:
-    observations = measure(summing(pairwise, accumulator), SUMS[1], dtype)
+    observations = measure(make_summing_vendor(pairwise, accumulator), SUMS[1], dtype)
     assert observations == {"partial sums": width, "rounded": "to nearest", "order": "pairwise"}
 
 
 def test_exact_sums_are_detected() -> None:
-    observations = measure(summing(sequential, np.float64), SUMS[1], Dtype.float16)
+    observations = measure(make_summing_vendor(sequential, np.float64), SUMS[1], Dtype.float16)
     assert observations["partial sums"] == "wider than can be seen"
     assert observations["order"] == "not seen: no partial sum is rounded"
-    assert measure(summing(exactly), SUMS[1], Dtype.float32)["order"] == "not seen: no partial sum is rounded"
+    assert (
+        measure(make_summing_vendor(exactly), SUMS[1], Dtype.float32)["order"] == "not seen: no partial sum is rounded"
+    )
 
 
 def test_a_compensated_sum_shows_no_order() -> None:
-    observations = measure(summing(compensated), SUMS[1], Dtype.float32)
+    observations = measure(make_summing_vendor(add_with_compensation), SUMS[1], Dtype.float32)
     assert observations["order"] == "not seen: no partial sum is rounded"
 
 
-def chopped(first: Array, second: Array) -> Array:
+def truncate_sum(first: Array, second: Array) -> Array:
     """Return the float32 sum, truncated."""
     exact = first.astype(np.float64) + second.astype(np.float64)
     rounded = exact.astype(np.float32)
@@ -132,25 +133,25 @@ def chopped(first: Array, second: Array) -> Array:
 
 
 def test_truncated_sums_are_detected() -> None:
-    observations = measure(summing(lambda terms: sequential(terms, chopped)), SUMS[1], Dtype.float32)
+    observations = measure(make_summing_vendor(lambda terms: sequential(terms, truncate_sum)), SUMS[1], Dtype.float32)
     assert observations["partial sums"] == "float32 (24 bits)"
     assert observations["rounded"] == "towards zero"
 
 
 def test_sums_with_varying_order_are_detected() -> None:
     generator = np.random.default_rng(0)
-    vendor = summing(lambda terms: sequential([terms[n] for n in generator.permutation(len(terms))]))
+    vendor = make_summing_vendor(lambda terms: sequential([terms[n] for n in generator.permutation(len(terms))]))
     assert measure(vendor, SUMS[1], Dtype.float32)["order"] == "varies from call to call"
 
 
 def test_wrong_sums_have_no_order() -> None:
-    short = measure(summing(lambda terms: sequential(terms[1:-1])), SUMS[0], Dtype.float32)
+    short = measure(make_summing_vendor(lambda terms: sequential(terms[1:-1])), SUMS[0], Dtype.float32)
     assert short == {"partial sums": "not seen: sums of three terms are wrong"}
-    gap = measure(summing(lambda terms: sequential([*terms[:40], *terms[41:]])), SUMS[0], Dtype.float32)
+    gap = measure(make_summing_vendor(lambda terms: sequential([*terms[:40], *terms[41:]])), SUMS[0], Dtype.float32)
     assert gap["order"] == "not seen: the sum of 128 times 1 is wrong"
 
 
-def multiplying(dot: Callable[[Array, Array], Array]) -> Vendor:
+def make_multiplying_vendor(dot: Callable[[Array, Array], Array]) -> Vendor:
     """Return a vendor whose matrix products are `dot` of (k, m, 1) and (k, 1, n) factors."""
 
     def mm(input: Array, mat2: Array) -> Array:
@@ -159,12 +160,12 @@ def multiplying(dot: Callable[[Array, Array], Array]) -> Vendor:
     return small_vendor(diopiMm=mm)
 
 
-def plain(a: Array, b: Array) -> Array:
+def add_rounded_products(a: Array, b: Array) -> Array:
     """Return a dot product with rounded products, added in order."""
     return sequential(list(a * b))
 
 
-def fused(a: Array, b: Array) -> Array:
+def add_exact_products(a: Array, b: Array) -> Array:
     """Return sums of exact products; products of float32 are exact in float64."""
     total = np.zeros(1, np.float32)
     for first, second in zip(a, b, strict=True):
@@ -172,7 +173,7 @@ def fused(a: Array, b: Array) -> Array:
     return total
 
 
-def wide(a: Array, b: Array) -> Array:
+def dot_in_float32(a: Array, b: Array) -> Array:
     """Return a dot product that is computed in float32, added pairwise."""
     return pairwise(list(a.astype(np.float32) * b.astype(np.float32)))
 
@@ -180,7 +181,7 @@ def wide(a: Array, b: Array) -> Array:
 def tensor_float(a: Array, b: Array) -> Array:
     """Return factors with 11 significant bits."""
     cut = [(np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b)]
-    return wide(*cut)
+    return dot_in_float32(*cut)
 
 
 def in_steps_of_16(a: Array, b: Array) -> Array:
@@ -194,22 +195,25 @@ def in_steps_of_16(a: Array, b: Array) -> Array:
     return total
 
 
-@pytest.mark.parametrize("probe", DOT_PRODUCTS, ids=lambda probe: probe.subject)
+DOT_PRODUCT_ORDERS = [
+    (add_rounded_products, Dtype.float32, ("kept", "rounded before they are added", "float32 (24 bits)", "sequential")),
+    (add_exact_products, Dtype.float32, ("kept", "exact until they are added", "float32 (24 bits)", "sequential")),
+    (add_rounded_products, Dtype.float16, ("kept", "rounded before they are added", "float16 (11 bits)", "sequential")),
+    (dot_in_float32, Dtype.float16, ("kept", "exact until they are added", "float32 (24 bits)", "pairwise")),
+    (tensor_float, Dtype.float32, ("rounded to 11 bits", None, "float32 (24 bits)", "pairwise")),
+]
+"""A dot product, the element type, and what the probes observe of factors, products, partial sums and order."""
+
+
 @pytest.mark.parametrize(
-    ("dot", "dtype", "expected"),
-    [
-        (plain, Dtype.float32, ("kept", "rounded before they are added", "float32 (24 bits)", "sequential")),
-        (fused, Dtype.float32, ("kept", "exact until they are added", "float32 (24 bits)", "sequential")),
-        (plain, Dtype.float16, ("kept", "rounded before they are added", "float16 (11 bits)", "sequential")),
-        (wide, Dtype.float16, ("kept", "exact until they are added", "float32 (24 bits)", "pairwise")),
-        (tensor_float, Dtype.float32, ("rounded to 11 bits", None, "float32 (24 bits)", "pairwise")),
-    ],
-    ids=["plain", "fused", "float16", "wide", "tensor float"],
+    ("dot", "dtype", "expected", "probe"),
+    sampled([(*observed, probe) for observed in DOT_PRODUCT_ORDERS for probe in DOT_PRODUCTS], 1, slow=2),
+    ids=lambda value: value.subject if isinstance(value, Probe) else getattr(value, "__name__", None),
 )
 def test_the_order_of_dot_products_is_detected(
     probe: Probe, dot: Callable[[Array, Array], Array], dtype: Dtype, expected: tuple[Any]
 ) -> None:
-    observations = measure(multiplying(dot), probe, dtype)
+    observations = measure(make_multiplying_vendor(dot), probe, dtype)
     found = tuple(observations[aspect] for aspect in ("factors", "products", "partial sums", "order"))
     assert [
         observed for observed, wanted in zip(found, expected, strict=True) if wanted is not None and observed != wanted
@@ -218,5 +222,5 @@ def test_the_order_of_dot_products_is_detected(
 
 
 def test_products_that_are_added_in_groups_are_detected() -> None:
-    observations = measure(multiplying(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
+    observations = measure(make_multiplying_vendor(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
     assert observations["order"] == "sequential, 16 at once"

@@ -9,8 +9,8 @@ import pytest
 from small_vendor import Array, small_vendor
 
 from diopi_impl import Vendor
-from diopi_impl.functional import ResultSpec
 from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.specs import ResultSpec
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype, Error, RoundMode
@@ -32,6 +32,7 @@ def probe_of(probes: Sequence[Probe], function: str, *dtypes: Dtype) -> Probe:
 
 
 def unchanged(x: Array) -> Array:
+    """Return x."""
     return x
 
 
@@ -45,7 +46,7 @@ def positive_zero(x: Array) -> Array:
     return np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.zeros_like(x), x)
 
 
-def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]) -> Vendor:
+def make_multiplying_vendor(before: Callable[[Array], Array], after: Callable[[Array], Array]) -> Vendor:
     """Return a vendor that changes the factors before, and the product after a multiplication."""
 
     def mul(input: Array, other: Array) -> Array:
@@ -68,7 +69,7 @@ def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]
 def test_handling_of_subnormal_numbers_is_detected(
     dtype: Dtype, before: Callable[[Array], Array], after: Callable[[Array], Array], expected: tuple[str, str]
 ) -> None:
-    observations = measure(multiplier(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
+    observations = measure(make_multiplying_vendor(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
     assert (observations["arguments"], observations["results"]) == expected
 
 
@@ -116,7 +117,7 @@ def test_flushing_is_reported_for_each_function(probe: Probe, change: Callable[[
 Cast = Callable[[Array, ResultSpec], Array]
 
 
-def casting(cast: Cast) -> Vendor:
+def make_casting_vendor(cast: Cast) -> Vendor:
     """Return a vendor with this conversion of element types."""
 
     def convert(input: Array, *, out: ResultSpec) -> Array:
@@ -128,20 +129,20 @@ def casting(cast: Cast) -> Vendor:
 def measure_cast(cast: Cast, source: Dtype, target: Dtype) -> Mapping[str, str]:
     """Return the observations about a conversion between two element types."""
     probes = [*conversions.TO_FLOATS, *conversions.TO_INTEGERS, *conversions.TO_BOOL]
-    return measure(casting(cast), probe_of(probes, "diopiCastDtype", source, target), source, target)
+    return measure(make_casting_vendor(cast), probe_of(probes, "diopiCastDtype", source, target), source, target)
 
 
-def nearest(input: Array, out: ResultSpec) -> Array:
+def round_to_nearest(input: Array, out: ResultSpec) -> Array:
     """Convert with rounding to nearest."""
     return input.astype(to_numpy(out.dtype))
 
 
-def truncated(input: Array, out: ResultSpec) -> Array:
+def truncate_to_bfloat16(input: Array, out: ResultSpec) -> Array:
     """Return the bfloat16 number that is the upper half of a float32 number."""
     return (np.ascontiguousarray(input).view(np.uint32) >> 16).astype(np.uint16).view(ml_dtypes.bfloat16)
 
 
-def saturated(input: Array, out: ResultSpec) -> Array:
+def cast_with_saturation(input: Array, out: ResultSpec) -> Array:
     """Convert to float16 with saturation instead of overflow."""
     largest = np.finfo(np.float16).max
     return np.clip(input, -largest, largest).astype(np.float16)
@@ -164,23 +165,28 @@ def ties_away(input: Array, out: ResultSpec) -> Array:
 
 
 TO_FLOATS: list[tuple[Cast, Dtype, Dtype, dict[str, str]]] = [
-    (nearest, Dtype.float32, Dtype.float16, {"rounded": "to nearest, ties to even", "too large": "infinite"}),
-    (nearest, Dtype.float32, Dtype.bfloat16, {"rounded": "to nearest, ties to even", "too large": "infinite"}),
-    (truncated, Dtype.float32, Dtype.bfloat16, {"rounded": "towards zero", "too large": "the largest number"}),
+    (round_to_nearest, Dtype.float32, Dtype.float16, {"rounded": "to nearest, ties to even", "too large": "infinite"}),
+    (round_to_nearest, Dtype.float32, Dtype.bfloat16, {"rounded": "to nearest, ties to even", "too large": "infinite"}),
+    (
+        truncate_to_bfloat16,
+        Dtype.float32,
+        Dtype.bfloat16,
+        {"rounded": "towards zero", "too large": "the largest number"},
+    ),
     (ties_away, Dtype.float32, Dtype.bfloat16, {"rounded": "to nearest, ties away from zero"}),
     (
-        saturated,
+        cast_with_saturation,
         Dtype.float32,
         Dtype.float16,
         {"rounded": "to nearest, ties to even", "too large": "the largest number"},
     ),
     (without_subnormals, Dtype.float32, Dtype.float16, {"subnormal numbers": "flushed"}),
-    (nearest, Dtype.float64, Dtype.float16, {"by way of float32": "no", "subnormal numbers": "kept"}),
+    (round_to_nearest, Dtype.float64, Dtype.float16, {"by way of float32": "no", "subnormal numbers": "kept"}),
     (by_way_of_float32, Dtype.float64, Dtype.float16, {"by way of float32": "yes", "too large": "infinite"}),
-    (nearest, Dtype.float16, Dtype.float32, {"subnormal numbers": "kept"}),
-    (nearest, Dtype.bfloat16, Dtype.float16, {"too large": "infinite"}),
-    (nearest, Dtype.int32, Dtype.float32, {"rounded": "to nearest, ties to even"}),
-    (nearest, Dtype.int64, Dtype.float64, {"rounded": "to nearest, ties to even"}),
+    (round_to_nearest, Dtype.float16, Dtype.float32, {"subnormal numbers": "kept"}),
+    (round_to_nearest, Dtype.bfloat16, Dtype.float16, {"too large": "infinite"}),
+    (round_to_nearest, Dtype.int32, Dtype.float32, {"rounded": "to nearest, ties to even"}),
+    (round_to_nearest, Dtype.int64, Dtype.float64, {"rounded": "to nearest, ties to even"}),
 ]
 
 
@@ -229,13 +235,13 @@ def test_each_rule_for_numbers_out_of_range_is_recognised(
 
 
 def test_overflow_of_conversions_between_integers_is_detected() -> None:
-    wrapping = measure_cast(nearest, Dtype.int64, Dtype.int8)
+    wrapping = measure_cast(round_to_nearest, Dtype.int64, Dtype.int8)
     clipping = measure_cast(lambda input, out: np.clip(input, -128, 127).astype(np.int8), Dtype.int64, Dtype.int8)
     assert (wrapping, clipping) == ({"too large": "modulo 2^bits"}, {"too large": "saturated"})
 
 
 def test_rules_of_conversions_to_bool_are_detected() -> None:
-    assert measure_cast(nearest, Dtype.float32, Dtype.bool) == {"true": "all but zero"}
+    assert measure_cast(round_to_nearest, Dtype.float32, Dtype.bool) == {"true": "all but zero"}
     by_int = measure_cast(lambda input, out: np.trunc(np.nan_to_num(input)) != 0, Dtype.float32, Dtype.bool)
     assert by_int == {"true": "all but zero, wrong for 0.25, 1.4013e-45, nan"}
 
@@ -281,7 +287,7 @@ def test_a_wrong_multiply_add_is_shown() -> None:
     assert observations == {"added": "-inf, -inf"}
 
 
-def canonical(x: Array) -> Array:
+def canonicalize_nans(x: Array) -> Array:
     """Replace every NaN by the default NaN."""
     return np.where(np.isnan(x), np.array(np.nan, x.dtype), x)
 
@@ -302,7 +308,7 @@ def second_nan(input: Array, other: Array) -> Array:
     [
         (first_nan, ("kept", "kept", "the first")),
         (second_nan, ("kept", "kept", "the second")),
-        (lambda input, other: canonical(input * other), ("default", "default", "default")),
+        (lambda input, other: canonicalize_nans(input * other), ("default", "default", "default")),
     ],
     ids=["first", "second", "canonical"],
 )
@@ -310,7 +316,7 @@ def test_the_nan_that_two_operands_give_is_reported(
     dtype: Dtype, mul: Callable[..., Array], expected: tuple[str, ...]
 ) -> None:
     observations = measure(Truthful(mul), probe_of(nans.PROBES, "diopiMul"), dtype)
-    assert tuple(observations[aspect] for aspect in ("quiet", "signalling", "of two")) == expected
+    assert tuple(observations[aspect] for aspect in ("quiet", "signaling", "of two")) == expected
 
 
 def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
@@ -324,7 +330,7 @@ def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
 
 
 @pytest.mark.parametrize(
-    ("change", "quiet", "signalling"),
+    ("change", "quiet", "signaling"),
     [
         (lambda x, bits: x | bits.quiet, "kept", "payload kept, made quiet"),
         (lambda x, bits: x ^ bits.sign, "payload kept, sign flipped", "payload kept, sign flipped"),
@@ -336,13 +342,13 @@ def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
     ],
 )
 def test_bits_of_nan_are_reported(
-    change: Callable[[Array, nans.Bits], Array], quiet: str | None, signalling: str | None
+    change: Callable[[Array, nans.Bits], Array], quiet: str | None, signaling: str | None
 ) -> None:
     observations = measure(on_bits(change), probe_of(nans.PROBES, "diopiSqrt"), Dtype.float32)
     if quiet is None:
         assert observations["quiet"].startswith("different from place to place / 0xff")
     else:
-        assert (observations["quiet"], observations["signalling"]) == (quiet, signalling)
+        assert (observations["quiet"], observations["signaling"]) == (quiet, signaling)
 
 
 def test_the_nan_that_a_function_creates_is_reported() -> None:
@@ -358,9 +364,14 @@ def test_the_nan_that_a_function_creates_is_reported() -> None:
 
 def test_nan_in_conversions_is_reported() -> None:
     probe = probe_of(nans.PROBES, "diopiCastDtype", Dtype.float32, Dtype.bfloat16)
-    assert measure(casting(truncated), probe, Dtype.float32, Dtype.bfloat16) == {"quiet": "kept", "signalling": "kept"}
-    observations = measure(casting(nearest), probe, Dtype.float32, Dtype.bfloat16)  # ml_dtypes keeps the sign alone
-    assert observations == {"quiet": "default / default, negative", "signalling": "default / default, negative"}
+    assert measure(make_casting_vendor(truncate_to_bfloat16), probe, Dtype.float32, Dtype.bfloat16) == {
+        "quiet": "kept",
+        "signaling": "kept",
+    }
+    observations = measure(
+        make_casting_vendor(round_to_nearest), probe, Dtype.float32, Dtype.bfloat16
+    )  # ml_dtypes keeps the sign alone
+    assert observations == {"quiet": "default / default, negative", "signaling": "default / default, negative"}
 
 
 def quotient(input: Array, other: Array) -> Array:

@@ -30,7 +30,7 @@ ONE_PROBE_PER_FAMILY = {family: probes[:1] for family, probes in FAMILIES.items(
 """Enough probes to see that two runs agree."""
 
 
-def refusals(fingerprint: Fingerprint, function: str) -> set[str | None]:
+def missing_result_reasons(fingerprint: Fingerprint, function: str) -> set[str | None]:
     """Return the reasons why probes of a function have no result."""
     return {finding.observations.get(NO_RESULT) for finding in fingerprint.results if finding.function == function}
 
@@ -51,8 +51,12 @@ def test_missing_and_rejected_functions_are_reported() -> None:
         return np.sqrt(input)
 
     fingerprint = Fingerprint.measure(small_vendor(diopiSqrt=sqrt), {"NaN": FAMILIES["NaN"]})
-    assert refusals(fingerprint, "diopiNeg") == {"not implemented"}
-    assert refusals(fingerprint, "diopiSqrt") == {"unsupported type", None, "ErrorOccurred: diopiSqrt: out of order"}
+    assert missing_result_reasons(fingerprint, "diopiNeg") == {"not implemented"}
+    assert missing_result_reasons(fingerprint, "diopiSqrt") == {
+        "unsupported type",
+        None,
+        "ErrorOccurred: diopiSqrt: out of order",
+    }
     rows = [" ".join(line.split()) for line in text(fingerprint).splitlines()]
     assert "diopiNeg float16, bfloat16, float32, float64 not implemented" in rows
     assert "diopiSqrt float16 unsupported type" in rows
@@ -106,7 +110,7 @@ def test_every_row_of_the_table_is_probed() -> None:
     assert seen == [probe.function for probes in FAMILIES.values() for probe in probes]
     measured = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in fingerprint.results}
     assert len(measured) == len(fingerprint.results) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
-    assert refusals(fingerprint, "diopiSum") == refusals(fingerprint, "diopiSqrt") == {None}
+    assert missing_result_reasons(fingerprint, "diopiSum") == missing_result_reasons(fingerprint, "diopiSqrt") == {None}
 
 
 def test_vendors_of_different_arithmetic_have_different_fingerprints() -> None:

@@ -47,7 +47,7 @@ def test_a_sum_of_one_term_has_no_additions() -> None:
 @pytest.mark.parametrize(
     "sizes",
     [
-        lambda first, partners: [2 for _ in partners],  # everybody is everybody's neighbour
+        lambda first, partners: [2 for _ in partners],  # everybody is everybody's neighbor
         lambda first, partners: [9 for _ in partners],  # more terms than there are
         lambda first, partners: [0 for _ in partners],
         lambda first, partners: [partner + 2 for partner in partners],  # a gap after the first
@@ -60,7 +60,7 @@ def test_sizes_that_form_no_tree_are_rejected(sizes: Sizes) -> None:
 
 
 LANES = tuple(((lane, lane + 4), lane + 8) for lane in range(4))
-NEIGHBOURS = [(((start, start + 1), start + 4), start + 5) for start in (0, 2)]
+NEIGHBORS = [(((start, start + 1), start + 4), start + 5) for start in (0, 2)]
 
 TREES: list[tuple[Tree, str]] = [
     ((((0, 1), 2), 3), "sequential"),
@@ -73,7 +73,7 @@ TREES: list[tuple[Tree, str]] = [
     ((((LANES[0], LANES[1]), LANES[2]), LANES[3]), "sequential in 4 interleaved sums, then sequential"),
     (((LANES[0], LANES[2]), (LANES[1], LANES[3])), "sequential in 4 interleaved sums, then folded in halves"),
     ((((0, 1), 2), ((3, 4), 5)), "sequential in 2 blocks of 3, then sequential"),
-    ((NEIGHBOURS[0], NEIGHBOURS[1]), "sequential in 2 interleaved sums of 2 neighbours, then sequential"),
+    ((NEIGHBORS[0], NEIGHBORS[1]), "sequential in 2 interleaved sums of 2 neighbors, then sequential"),
 ]
 
 

@@ -13,10 +13,11 @@ from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.baseline import stability
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import choice
+from diopi_test.cases.layouts import Strides
 from diopi_test.fuzz.calls import cases
 from diopi_test.fuzz.changes.element_types import change_types
 from diopi_test.fuzz.changes.sizes import resize_case
-from diopi_test.fuzz.knowledge import knowledge_of
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, knowledge_of
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.search import deterministic_hypothesis
 from diopi_test.fuzz.statistics import SearchStatistics
@@ -25,6 +26,9 @@ from diopi_test.oracle import amplification
 CALLS = 16
 SHARE = 8
 """At least one of this number of calls is valid. For most functions, more than half of the calls are."""
+
+SEVERAL_CALLS = 48
+"""The number of calls that vary in most of their properties."""
 
 MANY_CALLS = 96
 """The number of calls of functions whose first calls have too few valid ones or vary too little."""
@@ -63,10 +67,11 @@ def draw_statistics(function: str, count: int = CALLS) -> SearchStatistics:
 
 
 def has_tensors(function: str) -> bool:
+    """Return whether a function has an argument that is a tensor or a list of tensors."""
     return any(p.is_argument and (p.is_tensor or p.is_tensor_array) for p in lookup(function).parameters)
 
 
-def alike(function: str, found: SearchStatistics) -> list[str]:
+def constant_properties(function: str, found: SearchStatistics) -> list[str]:
     """Return what is equal in all valid calls of a function although it should vary."""
     several = len({case.dtype for case in knowledge_of(function).cases}) > 1
     varies = {"shapes": found.shapes, **({"dtypes": found.dtypes} if several else {})}
@@ -75,26 +80,30 @@ def alike(function: str, found: SearchStatistics) -> list[str]:
 
 def is_poor(function: str, found: SearchStatistics, count: int) -> bool:
     """Return whether too few of the calls are valid, or all of them are alike."""
-    return found.legal * SHARE < count or bool(alike(function, found))
+    return found.legal * SHARE < count or bool(constant_properties(function, found))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # domains and references at the ends of formats
-@pytest.mark.parametrize("function", sampled(OPERATORS, 25))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 8, slow=17))
 def test_fuzzed_calls_are_valid_and_vary(function: str) -> None:
     if is_poor(function, draw_statistics(function), CALLS):
         found = draw_statistics(function, MANY_CALLS)
-        assert not is_poor(function, found, MANY_CALLS), (found.legal, alike(function, found), dict(found.discarded))
+        assert not is_poor(function, found, MANY_CALLS), (
+            found.legal,
+            constant_properties(function, found),
+            dict(found.discarded),
+        )
 
 
 def test_attributes_and_layouts_vary() -> None:
     for function in ("diopiConvolution2d", "diopiSoftmax", "diopiTopk", "diopiLayerNorm"):
-        found = draw_statistics(function, MANY_CALLS)
+        found = draw_statistics(function, SEVERAL_CALLS)
         assert len(found.attributes) > 2, function
         assert len(found.layouts) > 2, function
 
 
 def test_an_element_wise_call_has_any_rank_and_promotable_types() -> None:
-    found = draw_statistics("diopiAdd", MANY_CALLS)
+    found = draw_statistics("diopiAdd", SEVERAL_CALLS)
     ranks = {max(len(shape) for shape in shapes) for shapes in found.shapes}
     assert len(ranks) > 3
     assert any(len(set(dtypes)) > 1 for dtypes in found.dtypes)
@@ -128,3 +137,32 @@ def test_a_call_with_numbers_of_another_type_is_resized() -> None:
     spec = TensorSpec((3,), Dtype.int8, choice([float("nan"), 1.0]))
     case = Case("int8-nan", Dtype.int8, {"input": spec, "other": spec})
     assert resize_case(knowledge_of("diopiEqual"), case, {3: 5}).arguments["input"].shape == (5,)
+
+
+def knowledge_with_shapes(function: str, shapes: list[tuple[int, ...]]) -> ValidCallKnowledge:
+    """Return the knowledge about a function whose input has these shapes in its cases."""
+    knowledge = ValidCallKnowledge(lookup(function))
+    inputs = [TensorSpec(shape, Dtype.float32) for shape in shapes]
+    vars(knowledge)["cases"] = [Case(str(spec.shape), Dtype.float32, {"input": spec}) for spec in inputs]
+    return knowledge
+
+
+def test_axes_of_elementwise_functions_are_not_fixed() -> None:
+    assert not knowledge_with_shapes("diopiNeg", [(2, size) for size in range(3, 9)]).fixed_axes
+
+
+def test_axes_that_few_cases_have_are_not_fixed_if_any_rank_is_accepted() -> None:
+    matrices: list[tuple[int, ...]] = [(size, 5) for size in range(2, 9)]
+    shapes = [(5,), *matrices, (2, 3, 5), (2, 2, 3, 5)]
+    assert knowledge_with_shapes("diopiTril", shapes).fixed_axes == {("input", -1)}
+    assert knowledge_with_shapes("diopiTril", matrices).fixed_axes == {("input", -1)}
+    assert knowledge_with_shapes("diopiTril", [(4,), *shapes]).fixed_axes == set()
+
+
+@pytest.mark.parametrize("function", ["diopiNeg", "diopiMm"])
+def test_seeds_of_the_search_have_no_strides_that_fit_only_some_shapes(function: str) -> None:
+    cases = knowledge_of(function).cases
+    assert any("misaligned" in case.label for case in cases)
+    layouts = [spec.layout for case in cases for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
+    layouts += [result.layout for case in cases for result in case.results.values() if result is not None]
+    assert not any(isinstance(layout, Strides) for layout in layouts)

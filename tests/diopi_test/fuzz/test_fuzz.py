@@ -1,4 +1,4 @@
-"""The fuzzer finds defects that no stored case detects, minimizes calls, and writes them as cases; the seed decides."""
+"""The fuzzer finds defects that no stored case detects, and writes minimized calls. A seed repeats a search."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from diopi_test.oracle.records import BaselineCase, tensors_in
 FUNCTION = "diopiNeg"
 HELPERS = Path(narrow.__file__).parent
 WORDS = ("--function", FUNCTION, "--rounds", 3, "--seed", 3)
+RANK_SIX_WORDS = (*WORDS[:-1], 9)
+"""The words of a search that finds a failure of tensors of rank six; one of 20 calls of the function has this rank."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,17 +46,18 @@ def fuzz(vendor: str, folder: Path, *words: object) -> Result:
 def rank_six_findings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with the minimized failure of a vendor that is wrong for tensors of rank six."""
     folder = tmp_path_factory.mktemp("findings")
-    done = fuzz("of_rank_six", folder)
+    done = fuzz("of_rank_six", folder, *RANK_SIX_WORDS)
     assert done.exit_code == 1, done.output
     return folder
 
 
-def found(folder: Path) -> list[BaselineCase]:
+def read_failures(folder: Path) -> list[BaselineCase]:
     """Return the minimized failures in a folder."""
     return list(open_level(folder / "smoke").open(FUNCTION))
 
 
 def shapes(case: BaselineCase) -> list[tuple[int, ...]]:
+    """Return the shapes of all tensor arguments of a case."""
     return [tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value)]
 
 
@@ -77,30 +80,32 @@ def test_a_failure_of_large_tensors_is_shrunk_to_the_smallest_size(seed: int, tm
     assert max(map(math.prod, stored)) <= narrow.MAX_ELEMENTS  # no stored case shows it
     done = fuzz("beyond", tmp_path, *WORDS[:-1], seed)
     assert done.exit_code == 1, done.output
-    assert shapes(found(tmp_path)[0]) == [(narrow.MAX_ELEMENTS + 1,)]
+    assert shapes(read_failures(tmp_path)[0]) == [(narrow.MAX_ELEMENTS + 1,)]
     assert done.output.splitlines()[-1] == f"diopi-test run --vendor narrow:beyond --data {tmp_path}"
 
 
 def test_a_failure_of_one_rank_is_shrunk_to_one_element(rank_six_findings: Path) -> None:
-    assert shapes(found(rank_six_findings)[0]) == [(1,) * 6]
+    assert shapes(read_failures(rank_six_findings)[0]) == [(1,) * 6]
 
 
+@pytest.mark.slow
 def test_a_failure_after_another_call_is_shrunk_to_two_calls(tmp_path: Path) -> None:
     done = fuzz("forgetful", tmp_path, *WORDS[:-1], 6)
     assert done.exit_code == 1, done.output
-    first, second = found(tmp_path)
+    first, second = read_failures(tmp_path)
     assert "after 1 other call:" in done.output
     assert shapes(first) == shapes(second)
     assert first.dtype is not second.dtype
     assert math.prod(shapes(second)[0]) == 1
-    assert CliRunner().invoke(main, run_words("forgetful", tmp_path)).exit_code == 1  # shows it again
+    assert CliRunner().invoke(main, command_that_runs("forgetful", tmp_path)).exit_code == 1  # shows it again
 
 
+@pytest.mark.slow
 def test_the_search_continues_after_a_crash(tmp_path: Path) -> None:
     done = fuzz("aborting", tmp_path, *WORDS[:2], "--function", "diopiAbs", *WORDS[2:])
     assert done.exit_code == 1, done.output
     assert set(open_level(tmp_path / "smoke").functions) == {"diopiNeg", "diopiAbs"}
-    assert 0 in shapes(found(tmp_path)[0])[0]
+    assert 0 in shapes(read_failures(tmp_path)[0])[0]
     assert "crashed" in done.output
 
 
@@ -123,7 +128,7 @@ def test_known_failures_are_no_findings(rank_six_findings: Path, tmp_path: Path)
     report = tmp_path / "report.json"
     words = ["run", "--vendor", "narrow:of_rank_six", "--data", rank_six_findings, "--json", report, "-n", 1]
     assert CliRunner().invoke(main, [str(word) for word in words]).exit_code == 1
-    done = fuzz("of_rank_six", tmp_path / "second", *WORDS, "--failed-in", report)
+    done = fuzz("of_rank_six", tmp_path / "second", *RANK_SIX_WORDS, "--failed-in", report)
     assert done.exit_code in (0, 3), done.output  # the search skips the function in its first rounds
     assert not (tmp_path / "second").exists()
 
@@ -140,16 +145,16 @@ def test_long_sizes_are_near_powers_of_two_and_the_largest_grid() -> None:
     assert max(size for size in EDGES if size <= MAX_GROWN_ELEMENTS) == 2**22
 
 
-def run_words(vendor: str, folder: Path) -> list[str]:
+def command_that_runs(vendor: str, folder: Path) -> list[str]:
     """Return the words of the command that runs the failures of a folder."""
     words = ["run", "--vendor", f"narrow:{vendor}", "--data", folder, "--function", FUNCTION, "-n", 1]
     return [str(word) for word in words]
 
 
 def test_a_finding_can_be_run_and_shown_like_a_case(rank_six_findings: Path) -> None:
-    ran = CliRunner().invoke(main, run_words("of_rank_six", rank_six_findings))
+    ran = CliRunner().invoke(main, command_that_runs("of_rank_six", rank_six_findings))
     assert ran.exit_code == 1, ran.output
-    assert CliRunner().invoke(main, run_words("correct", rank_six_findings)).exit_code == 0
+    assert CliRunner().invoke(main, command_that_runs("correct", rank_six_findings)).exit_code == 0
     result = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(rank_six_findings)])
     assert result.exit_code == 0, result.output
     assert "(1, 1, 1, 1, 1, 1)" in result.output
@@ -162,7 +167,7 @@ def test_a_seed_repeats_the_search(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     importlib.import_module("numbers_of_the_user")  # Hypothesis takes numbers from modules such as this one
     second = fuzz("beyond", tmp_path / "two")
     assert first.output.replace("/one", "") == second.output.replace("/two", "")
-    first_case, second_case = (found(tmp_path / name)[0] for name in ("one", "two"))
+    first_case, second_case = (read_failures(tmp_path / name)[0] for name in ("one", "two"))
     assert first_case.label == second_case.label
     assert [a.tobytes() for a in arrays(first_case)] == [b.tobytes() for b in arrays(second_case)]
 
@@ -172,6 +177,7 @@ def arrays(case: BaselineCase) -> list[Any]:
     return [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
 
 
+@pytest.mark.slow
 def test_waived_calls_are_not_findings(tmp_path: Path) -> None:
     file = tmp_path / "waivers.toml"
     file.write_text(f'[[waiver]]\npattern = "{FUNCTION}[*"\nreason = "known"\n', "utf-8")
@@ -196,11 +202,12 @@ def test_a_search_without_calls_does_not_succeed(
 
 
 def test_findings_of_an_earlier_search_are_not_overwritten(rank_six_findings: Path) -> None:
-    done = fuzz("of_rank_six", rank_six_findings)
+    done = fuzz("of_rank_six", rank_six_findings, *RANK_SIX_WORDS)
     assert done.exit_code == 2
     assert "name another folder with --output" in done.output
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_reports_its_findings(tmp_path: Path) -> None:
     words = ["diopi-test", "fuzz", "--vendor", "narrow:of_rank_six", "--output", str(tmp_path), "--seed", "3"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
@@ -215,7 +222,7 @@ def test_an_interrupted_search_reports_its_findings(tmp_path: Path) -> None:
         assert process.wait(60) == 1, remaining_output
     assert re.search(r"\d+ findings?; repeat with --seed 3", remaining_output)
     assert "interrupted by SIGTERM" in remaining_output
-    assert found(tmp_path)
+    assert read_failures(tmp_path)
 
 
 def test_a_missing_hypothesis_package_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -34,15 +34,16 @@ def script() -> Iterator[ModuleType]:
     del sys.modules["original_config"]
 
 
+@pytest.mark.parametrize("cases", [40, pytest.param(120, marks=pytest.mark.exhaustive)])
 def test_the_cases_of_a_configuration_are_translated_and_the_references_accept_them(
-    script: ModuleType, tmp_path: Path
+    cases: int, script: ModuleType, tmp_path: Path
 ) -> None:
     kinds = list(script.entries([lookup(f"diopi{name}") for name in FUNCTIONS]))
     path, folder = tmp_path / "configs.py", tmp_path / "imported"
-    path.write_text(script.configuration(kinds, 14, 120))
+    path.write_text(script.configuration(kinds, 14, cases))
     imported = import_files([path], folder, lambda *done: None)
     assert imported.not_translated == []
-    assert {f"diopi{name}" for name in FUNCTIONS} <= imported.cases.keys() and imported.cases.total() > 120
+    assert {f"diopi{name}" for name in FUNCTIONS} <= imported.cases.keys() and imported.cases.total() > cases
     translated: list[ComputationOutcome] = []
     functions = described_functions(folder)
     compute_described(

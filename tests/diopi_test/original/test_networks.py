@@ -28,7 +28,7 @@ ORIGINAL_NETWORKS = (
 """Names of networks for which the original suite has configurations."""
 
 
-def imported(folder: Path, dictionary: str, function: str = "relu") -> ImportSummary:
+def import_networks(folder: Path, dictionary: str, function: str = "relu") -> ImportSummary:
     """Import a dictionary of networks of the original suite."""
     path = folder / f"{dictionary}.py"
     path.write_text(ENTRIES.format(name=dictionary, function=function))
@@ -46,7 +46,7 @@ def test_no_replacement_is_listed_for_a_network_that_has_a_namesake() -> None:
 
 
 def test_a_network_configuration_is_not_translated_but_has_a_replacement(tmp_path: Path) -> None:
-    found = imported(tmp_path, "resnet50_config")
+    found = import_networks(tmp_path, "resnet50_config")
     assert not found.cases and not found.not_translated
     (note,) = found.notes
     assert note.startswith(f"{tmp_path}/resnet50_config.py: network configurations are not translated; ")
@@ -54,18 +54,18 @@ def test_a_network_configuration_is_not_translated_but_has_a_replacement(tmp_pat
 
 
 def test_functions_that_the_networks_do_not_call_are_named(tmp_path: Path) -> None:
-    (note,) = imported(tmp_path, "mask_rcnn_config", "roi_align").notes
+    (note,) = import_networks(tmp_path, "mask_rcnn_config", "roi_align").notes
     assert "--model retinanet && diopi-test run --level models --model fcn && " in note
     assert note.endswith(" && diopi-test run --level full --function diopiRoiAlign")
 
 
 def test_an_unknown_network_is_replaced_by_networks_that_call_its_functions(tmp_path: Path) -> None:
-    (note,) = imported(tmp_path, "novel_config", "erfinv").notes
+    (note,) = import_networks(tmp_path, "novel_config", "erfinv").notes
     assert "--level models --model " in note and note.endswith("--function diopiErfinv")
-    (note,) = imported(tmp_path, "novel_config", "sigmoid").notes
+    (note,) = import_networks(tmp_path, "novel_config", "sigmoid").notes
     assert "--level full" not in note
 
 
 def test_a_case_configuration_is_translated(tmp_path: Path) -> None:
-    found = imported(tmp_path, "diopi_configs")
+    found = import_networks(tmp_path, "diopi_configs")
     assert (not found.notes and sorted(found.cases) == ["diopiConvolution2d", "diopiRelu"]) or found.not_translated

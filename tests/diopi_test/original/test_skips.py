@@ -18,7 +18,7 @@ configs = {
 """
 
 
-def imported(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> ImportSummary:
+def import_configurations(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> ImportSummary:
     """Import a device configuration and the configuration of the cases."""
     paths = [folder / "device_configs.py", folder / "configs.py"]
     paths[0].write_text(f"import numpy as np\n{before}device_configs = {{\n{entries}\n}}")
@@ -28,7 +28,7 @@ def imported(folder: Path, entries: str, *, cases: str = CASES, before: str = ""
 
 def patterns(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> list[str]:
     """Return the patterns of the imported waivers."""
-    found = imported(folder, entries, cases=cases, before=before)
+    found = import_configurations(folder, entries, cases=cases, before=before)
     assert found.not_translated == []
     return [waiver.pattern for waiver in found.waivers]
 
@@ -37,7 +37,7 @@ def test_a_skipped_element_type_is_waived(tmp_path: Path) -> None:
     entry = (
         "'soft': dict(name=['softmax'], atol=1, tensor_para=dict(args=[dict(ins=['input'], dtype=[Skip(np.float16)])]))"
     )
-    (waiver,) = imported(tmp_path, entry).waivers
+    (waiver,) = import_configurations(tmp_path, entry).waivers
     assert waiver.pattern == "diopiSoftmax[float16-soft-*]"
     assert waiver.reason == "device_configs.py, line 3: Skip(float16) for dtype of input in soft"
     assert patterns(tmp_path, "'soft': dict(dtype=[Skip(np.float16)])") == [
@@ -131,7 +131,7 @@ def test_a_skip_covers_no_case_of_the_suite(tmp_path: Path) -> None:
     cases = f"import numpy as np\nconfigs = {{{', '.join(f'{name!r}: {rows}' for name in names)}}}"
     skipped = "dict(name=['softmax'], dtype=[Skip(np.float16)])"
     entries = [f"{name!r}: {skipped}," for name in (*names, "softmax", "exp")]
-    found = imported(tmp_path, "\n".join(entries), cases=cases)
+    found = import_configurations(tmp_path, "\n".join(entries), cases=cases)
     assert len(found.waivers) >= len(names) > 9 and len(found.not_translated) == 2
     covered = [
         label for label in shipped for waiver in found.waivers if matches(waiver.pattern, f"diopiSoftmax[{label}]")
@@ -151,19 +151,19 @@ def test_a_skip_without_cases_is_reported_with_the_reason(tmp_path: Path) -> Non
         "other: Skip(float16) for dtype: the case configuration has no entry other",
         "no case of none is translated",
     ]
-    found = imported(tmp_path, entries, cases=CASES + "other_configs = {'none': dict(name=['nobody'])}")
+    found = import_configurations(tmp_path, entries, cases=CASES + "other_configs = {'none': dict(name=['nobody'])}")
     assert found.waivers == []
     assert [reason for reason in whys if not any(reason in line for line in found.not_translated)] == []
 
 
 def test_without_the_case_configuration_nothing_is_waived(tmp_path: Path) -> None:
-    found = imported(tmp_path, "'a': dict(name=['tanh'], dtype=[Skip(np.float64)])", cases="")
+    found = import_configurations(tmp_path, "'a': dict(name=['tanh'], dtype=[Skip(np.float64)])", cases="")
     assert found.waivers == [] and "import the case configuration in the same command" in found.not_translated[0]
 
 
 def test_tolerances_are_listed_with_what_to_do_instead(tmp_path: Path) -> None:
     entries = "'soft': dict(name=['softmax'], atol=1e-3, rtol_half=0.1, mismatch_ratio_threshold=0.01)"
-    found = imported(tmp_path, entries)
+    found = import_configurations(tmp_path, entries)
     assert found.waivers == [] and found.not_translated == []
     (note,) = found.notes
     assert "soft: atol=0.001, rtol_half=0.1, mismatch_ratio_threshold=0.01: not applied" in note
@@ -172,7 +172,7 @@ def test_tolerances_are_listed_with_what_to_do_instead(tmp_path: Path) -> None:
 
 
 def test_the_file_of_waivers_is_accepted(tmp_path: Path) -> None:
-    found = imported(tmp_path, "'soft': dict(name=['softmax'], para=dict(dim=[Skip(1)]))")
+    found = import_configurations(tmp_path, "'soft': dict(name=['softmax'], para=dict(dim=[Skip(1)]))")
     read = Waivers.read([tmp_path / "out" / "waivers.toml"])
     assert [entry.waiver.pattern for entry in read.entries] == [waiver.pattern for waiver in found.waivers]
 
@@ -180,7 +180,7 @@ def test_the_file_of_waivers_is_accepted(tmp_path: Path) -> None:
 def test_skips_of_entries_that_are_not_selected_are_not_reported(tmp_path: Path) -> None:
     other_entry = CASES.replace("'soft'", "'other'").replace("configs =", "more_configs =")
     skips = "'soft': dict(name=['softmax'], dtype=[Skip(np.float16)]), 'other': dict(name=['softmax'], skip_all=True)"
-    imported(tmp_path, skips, cases=CASES + other_entry)
+    import_configurations(tmp_path, skips, cases=CASES + other_entry)
     again = import_files(
         [tmp_path / "device_configs.py", tmp_path / "configs.py"], tmp_path / "one", lambda *done: None, "soft"
     )

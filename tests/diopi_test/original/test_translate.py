@@ -24,7 +24,7 @@ RANDN = "gen_fn='Genfunc.randn'"
 INPUT = f"tensor_para=dict({RANDN}, args=[dict(ins=['input'], shape=((2, 3),))])"
 
 
-def imported(folder: Path, *entries: str) -> ImportSummary:
+def import_entries(folder: Path, *entries: str) -> ImportSummary:
     """Import these entries of a configuration."""
     path = folder / "configs.py"
     path.write_text(
@@ -35,12 +35,12 @@ def imported(folder: Path, *entries: str) -> ImportSummary:
 
 def cases(folder: Path, *entries: str) -> dict[str, BaselineCase]:
     """Return the cases of entries that can be translated completely, with their results, by ID."""
-    found = imported(folder, *entries)
+    found = import_entries(folder, *entries)
     assert found.not_translated == []
-    return {case.id: case for case in computed(folder / "imported")}
+    return {case.id: case for case in compute_cases(folder / "imported")}
 
 
-def computed(data: Path) -> list[BaselineCase]:
+def compute_cases(data: Path) -> list[BaselineCase]:
     """Return all cases of a folder, none of which the reference rejects, with their results."""
     functions = described_functions(data)
     translated: list[ComputationOutcome] = []
@@ -57,10 +57,12 @@ def in_turn(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[t
 
 
 def shapes(case: BaselineCase) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the tensor arguments of a case, by name."""
     return {name: value.values.shape for name, value in case.arguments.items() if hasattr(value, "values")}
 
 
 def result(case: BaselineCase, name: str = "out") -> Expected:
+    """Return an expected result of a case, which must be a single tensor."""
     found = case.expected[name]
     assert isinstance(found, Expected)
     return found
@@ -462,7 +464,7 @@ def entry_with(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str
         (entry_with("[3]"), "name: expected names"),
         (entry_with("['softmax']"), "needs dim, which the entry does not have"),
         (entry_with("['mse_loss']"), "needs a tensor for target"),
-        (entry_with(colour="1"), "the key 'colour' is unknown"),
+        (entry_with(color="1"), "the key 'color' is unknown"),
         (entry_with(para="dict(speed=[1])"), "diopiNeg has no argument 'speed'"),
         (entry_with(para="3"), "para: expected a dict"),
         (entry_with(para="dict(a=3)"), "para: a: expected a list"),
@@ -526,6 +528,6 @@ def entry_with(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str
 def test_an_entry_that_cannot_be_translated_is_reported_with_the_reason(
     tmp_path: Path, entry: str, reason: str
 ) -> None:
-    (line, *more) = imported(tmp_path, entry).not_translated
+    (line, *more) = import_entries(tmp_path, entry).not_translated
     assert line.startswith(f"{tmp_path / 'configs.py'}:3: ") and reason in line, line
     assert not more

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from commands import run_here
+from sampling import sampled
 
 pytest.importorskip("torch", reason="the vendors change torch_cpu, which needs PyTorch: pip install 'diopi[torch]'")
 
@@ -23,7 +24,7 @@ FIELDS = {
 """The fields in which the arithmetic of a vendor contradicts IEEE 754 arithmetic."""
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("name", sampled(FIELDS, 1, slow=1))
 def test_an_undeclared_mode_is_reported_and_a_declared_mode_is_not(name: str) -> None:
     vendor = EMULATED[name]
     measured = measure_numerics(vendor)
@@ -93,6 +94,7 @@ def test_shipped_declarations_are_compared_with_torch_cpu() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_declaration(tmp_path: Path) -> None:
     done = run_here("fingerprint", "--vendor", "declared_vendors:hf32", "--declare")
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,10 +1,12 @@
 """The narrowest declaration that fits: vendors with a known arithmetic, and vendors that lack functions."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sampling import sampled
 from small_vendor import Array, small_vendor
 
 pytest.importorskip("torch", reason="the vendors change torch_cpu, which needs PyTorch: pip install 'diopi[torch]'")
@@ -26,16 +28,24 @@ BY_FIELD = {
 """The vendors whose arithmetic a field describes."""
 
 
-@pytest.mark.parametrize(("field", "name"), [(field, name) for field, names in BY_FIELD.items() for name in names])
+@pytest.mark.parametrize(
+    ("field", "name"), sampled([(field, name) for field, names in BY_FIELD.items() for name in names], 2, slow=3)
+)
 def test_the_field_of_an_emulated_mode_is_declared(field: str, name: str) -> None:
     measured = measure_numerics(EMULATED[name], [field])
-    assert measured.numerics == replace(EMULATED[name].emulated, name="measured", elementary={}, sources=())
+    expected = replace(EMULATED[name].emulated, name="measured", elementary={}, sources=())
+    if field == "sum_order":  # the fingerprint has probes for a part of the families
+        assert measured.numerics.sum_order
+        assert measured.numerics.sum_order.items() <= expected.sum_order.items()
+        expected = replace(expected, sum_order=measured.numerics.sum_order)
+    assert measured.numerics == expected
     assert measured.problems == []
     assert measured.evidence[field]
 
 
-@pytest.mark.parametrize("field", BY_FIELD)
-@pytest.mark.parametrize("name", ["torch_cpu", "tf32", "half-accumulation"])
+@pytest.mark.parametrize(
+    ("field", "name"), sampled(product(BY_FIELD, ["torch_cpu", "tf32", "half-accumulation"]), 2, slow=4)
+)
 def test_fields_of_ieee_arithmetic_are_not_declared(field: str, name: str) -> None:
     vendor = EMULATED.get(name) or find_vendor(name)
     if name not in BY_FIELD[field]:
@@ -90,6 +100,7 @@ def test_a_missing_function_is_stated() -> None:
 
 
 def multiply(a: Array, b: Array) -> Array:
+    """Return the product of two matrices."""
     return np.matmul(a, b)
 
 
@@ -120,6 +131,7 @@ def test_a_lost_sign_of_zero_is_declared() -> None:
 
 
 def divide(input: Array, other: Array, rounding_mode: RoundMode) -> Array:
+    """Return the quotient without rounding."""
     return input / other
 
 
