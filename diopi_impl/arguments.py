@@ -44,7 +44,7 @@ def add_argument_checks(prototype: Prototype, prepare: Prepare) -> Callable[...,
 
     An argument that the call does not read may have any value; the prepared function receives None in its place.
 
-    Calls often repeat a form. Each form is checked and prepared once, and the most recent forms are cached.
+    Calls often repeat a form. Each form is checked and prepared once; the forms that were prepared last are cached.
 
     Args:
         prototype: the standard function.
@@ -84,7 +84,10 @@ def _prepare_without_unread(prepare: Prepare, unread: frozenset[int], first_valu
 
 @final
 class _PreparedCalls:
-    """The prepared functions, by the form of the call. The oldest are dropped. Threads may share an instance."""
+    """The prepared functions, by the form of the call. Threads may share an instance.
+
+    If there are more than LIMIT, the function that was prepared first is dropped.
+    """
 
     LIMIT = 256
 

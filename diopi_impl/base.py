@@ -14,6 +14,7 @@ from typing import Any, final
 from diopi_impl.claims import Claim
 from diopi_impl.numerics import IEEE, Numerics
 from diopi_impl.numerics.reading import check_name
+from diopi_impl.program import FunctionProgram, RunProgram
 from diopi_proto.types import Error
 from lib_rt import Context, Device
 
@@ -164,6 +165,31 @@ class BaseVendor(ABC):
             since: a time before the process imported its first module of this project, as `time.time` returns it. If a
                 source has changed since then, the process may have imported its previous content.
         """
+
+    def can_compile(self, name: str) -> bool:
+        """Return whether programs for `compile_program` may call the function `name`; by default, none may."""
+        return False
+
+    def reads_arguments(self, name: str) -> bool:
+        """Return whether the host reads the tensors of a function before the call.
+
+        Programs pass only their inputs and constants to such a function. By default, there are none.
+        """
+        return False
+
+    def compile_program(self, program: FunctionProgram) -> RunProgram:
+        """Compile a sequence of calls of functions for which `can_compile` is true.
+
+        Args:
+            program: the calls.
+
+        Returns:
+            A function of the arrays of the inputs, in host memory, that returns the arrays of the outputs.
+
+        Raises:
+            NotImplementedError: if the vendor compiles no programs.
+        """
+        raise NotImplementedError(f"{self.name} compiles no programs")
 
     @abstractmethod
     def has(self, name: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 _VIA_INT32 = tuple(np.dtype(name) for name in ("int8", "int16", "int32"))
-"""The types to which floating numbers are converted by way of int32; other integers take the way of int64."""
+"""The types to which floating numbers are converted via int32; all other integer types are converted via int64."""
 
 
 def convert_to_integers(values: Any, dtype: np.dtype[Any], xp: Any = np) -> Any:

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The decorated command."""
 
 
 @final

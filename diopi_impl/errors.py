@@ -10,7 +10,7 @@ class VendorError(Exception):
 
 
 class VendorNotFoundError(VendorError):
-    """No vendor has the requested name; no code of a vendor was run."""
+    """No vendor has the requested name, or what has this name is not a vendor."""
 
 
 class UnsupportedDtypeError(TypeError):

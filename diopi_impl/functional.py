@@ -1,4 +1,4 @@
-"""Functional implementations: functions of arrays. `bind` turns them into raw implementations of calls.
+"""Functional implementations, which are functions of arrays. `bind` turns them into raw implementations of calls.
 
 Calls have the same *form* if they differ only in the numbers in their tensors. Work that depends only on the form is
 done once per form.
@@ -7,9 +7,8 @@ done once per form.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from diopi_impl.arguments import Perform, Prepare
 from diopi_impl.base import Box
 from diopi_impl.conversion import convert_array
 from diopi_impl.results import Results, TensorAccess
+from diopi_impl.specs import OutSpec, ResultSpec
 from diopi_proto.implementations import takes_out
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -25,37 +25,18 @@ from diopi_proto.types import Dtype, Scalar
 from lib_rt import Context, Generator, Tensor
 from lib_rt.dtypes import from_numpy, to_numpy
 
-
-@final
-@dataclass(frozen=True)
-class ResultSpec:
-    """The shape, element type and name of a result tensor that the caller allocated; a *spec* for short."""
-
-    shape: tuple[int, ...]
-    dtype: Dtype
-    name: str = field(default="", compare=False)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-
-OutSpec = ResultSpec | tuple[ResultSpec, ...] | None
-"""The spec of a single result, or of an array of results; None if the caller omits it or the callee allocates it."""
-
 Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
-"""Returns the results for argument values and result specs, all in the prototype's order.
+"""An implementation in a uniform form: returns the results for argument values and result specs, in prototype order.
 
-A result may be None if it is optional or if the call is a workspace query: the tensor is then unchanged. It may also be
-None if the callee allocates it: then no tensor is allocated.
+A result may be None if it is optional, or if the call is a workspace query. The tensor is then unchanged. A result that
+the callee allocates may also be None. No tensor is then allocated.
 """
 
 Compute = Callable[[Sequence[Any]], Sequence[Any]]
-"""Returns the results for argument values; the result specs were fixed before."""
+"""Returns the results for argument values, for result specs that are the same in every call."""
 
 Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
-"""Returns the adapted form of an implementation of a function: `Adapted` hides how implementations are called."""
+"""Converts the implementation of a function, whose parameters may have several forms, to the uniform form `Adapted`."""
 
 
 def split_results(prototype: Prototype, value: Any) -> Sequence[Any]:
@@ -85,7 +66,11 @@ def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
 
 
 def first_dtype(out: Sequence[OutSpec]) -> Dtype:
-    """Return the element type of the first result that the caller allocated; bool, which promotes nothing, if none."""
+    """Return the element type of the first result that the caller allocated.
+
+    Returns:
+        The element type. If the caller allocated no result, bool, because promotion with bool does not change a type.
+    """
     return next((spec.dtype for spec in out if isinstance(spec, ResultSpec)), Dtype.bool)
 
 
@@ -144,11 +129,11 @@ def bind(prototype: Prototype, adapted: Adapted, access: TensorAccess = ARRAYS) 
     def prepare(values: Sequence[Any]) -> Perform:
         """Return the function that runs calls with the form of these values."""
         readers = [
-            (n, i, _bind_access(read, access, i in results_at))
+            (n, i, _make_reader(factory, access, i in results_at))
             for n, i in enumerate(arguments_at)
-            if (read := _reader(values[i])) is not None
+            if (factory := _find_reader_factory(values[i])) is not None
         ]
-        attributes = [_attribute(values[i]) for i in arguments_at]
+        attributes = [_attribute_value(values[i]) for i in arguments_at]
         out = [_spec(p, values[i]) for p, i in zip(prototype.results, results_at, strict=True)]
         compute = _make_compute(adapted, attributes, out)
 
@@ -172,50 +157,47 @@ def _make_compute(adapted: Adapted, attributes: Sequence[Any], out: Sequence[Out
     return lambda arguments: adapted(arguments, out)
 
 
-def _attribute(value: Any) -> Any:
-    """Return the value that an implementation takes for an attribute; None for arguments that vary within a form."""
-    if _reader(value) is not None:
+def _attribute_value(value: Any) -> Any:
+    """Return an attribute in the form that implementations take; None for tensors, lists and generators."""
+    if _find_reader_factory(value) is not None:
         return None
     return value.number if isinstance(value, Scalar) else value.value if isinstance(value, Box) else value
 
 
 Read = Callable[[Any], Any]
-"""Returns the value that an implementation takes for an argument."""
+"""Reads an argument: returns it in the form that implementations take, such as the array of a tensor."""
+
+ReaderFactory = Callable[[Read], Read]
+"""Takes the function that reads a tensor, and returns the function that reads an argument of some kind."""
 
 
-def _reader(value: Any) -> Callable[[Read], Read] | None:
-    """Return the kind of reader of an argument, a function of the reader of tensors.
-
-    Args:
-        value: the argument.
-
-    Returns:
-        The function; None if the argument is the same in all calls of a form.
-    """
-    return next((reader for kind, reader in _READERS if isinstance(value, kind)), None)
+def _find_reader_factory(value: Any) -> ReaderFactory | None:
+    """Return the factory for the kind of an argument; None if the argument is the same in all calls of a form."""
+    return next((factory for kind, factory in _READER_FACTORIES if isinstance(value, kind)), None)
 
 
-def _bind_access(reader: Callable[[Read], Read], access: TensorAccess, is_updated: bool) -> Read:
-    """Return the function that reads an argument, which may also be a result, in each call."""
-    return reader(access.read_updated if is_updated else access.read)
+def _make_reader(factory: ReaderFactory, access: TensorAccess, is_updated: bool) -> Read:
+    """Return the function that reads an argument in each call; `is_updated` says whether it is also a result."""
+    return factory(access.read_updated if is_updated else access.read)
 
 
-def _entry_reader(read: Read) -> Read:
-    """Return the function that reads an array of arguments whose tensors `read` reads."""
+def _make_list_reader(read: Read) -> Read:
+    """Return the function that reads a list of arguments; `read` reads the tensors in the list."""
 
-    def read_entries(values: list[Any]) -> list[Any]:
-        """Return the entries of an array of arguments as implementations take them."""
-        return [_attribute(value) if (reader := _reader(value)) is None else reader(read)(value) for value in values]
+    def read_entry(value: Any) -> Any:
+        """Return an entry of the list in the form that implementations take."""
+        factory = _find_reader_factory(value)
+        return _attribute_value(value) if factory is None else factory(read)(value)
 
-    return read_entries
+    return lambda values: [read_entry(value) for value in values]
 
 
-_READERS: tuple[tuple[type, Callable[[Read], Read]], ...] = (
+_READER_FACTORIES: tuple[tuple[type, ReaderFactory], ...] = (
     (Tensor, lambda read: read),
-    (list, _entry_reader),
+    (list, _make_list_reader),
     (Generator, lambda read: lambda generator: generator),
 )
-"""The kinds of arguments that vary within a form, each with the function that returns its reader."""
+"""The kinds of arguments that vary within a form, each with its factory."""
 
 
 def _spec(parameter: Parameter, target: Any) -> OutSpec:
@@ -227,4 +209,5 @@ def _spec(parameter: Parameter, target: Any) -> OutSpec:
     return None
 
 
-_spec_of = lru_cache(maxsize=4096)(ResultSpec)  # constructing a spec takes longer than a cache hit
+_spec_of = lru_cache(maxsize=4096)(ResultSpec)
+"""Return the spec with these fields; specs are cached, because constructing one takes longer than a cache hit."""

@@ -10,7 +10,8 @@ from typing import Any, final
 
 import numpy as np
 
-from diopi_impl.functional import Adapted, Adapter, OutSpec, ResultSpec
+from diopi_impl.functional import Adapted, Adapter
+from diopi_impl.specs import OutSpec, ResultSpec
 from diopi_proto.prototype import Prototype
 
 

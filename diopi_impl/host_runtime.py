@@ -1,7 +1,8 @@
-"""The built-in device: aligned host memory, and streams that copy only when they are synchronized.
+"""The built-in device: aligned host memory, and streams that copy only when they are synchronized or full.
 
-Copies happen as late as permitted: a call returns before the bytes have moved, and streams are not ordered with each
-other. Code that forgets to synchronize therefore fails on every run, where it would fail sporadically on a chip.
+Copies happen late: a call returns before the bytes have moved, unless the stream already has `CAPACITY` pending copies.
+Streams are not ordered with each other. Code that forgets to synchronize therefore fails on every run, where it would
+fail sporadically on a chip.
 
 The functions are compiled, in `lib_rt/src/host.c`, because each call of a vendor needs about twenty of them.
 """
@@ -18,7 +19,7 @@ ALIGNMENT: int = lib.DIOPIRT_HOST_ALIGNMENT
 """The alignment of every allocation in bytes."""
 
 CAPACITY: int = lib.DIOPIRT_HOST_COPIES
-"""The number of pending copies at which a stream performs them."""
+"""The number of pending copies at which a stream performs all of them."""
 
 
 class HostRuntime:
@@ -57,3 +58,4 @@ class HostRuntime:
 
 
 _stream_create = cast_to_service("stream_create", lib.diopirt_host_stream_create)
+"""Create a stream of the host's runtime, as a service that C can call."""

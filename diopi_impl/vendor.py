@@ -74,6 +74,7 @@ class Vendor(BaseVendor):
         self._implementations: dict[str, Implementation] = {}
         self._derived: set[str] = set()
         self._functions: dict[str, Callable[..., Any]] = {}
+        self._adapted: dict[str, Adapted] = {}
         self._failure = _FailureReason()
 
     def implements(self, *names: str, adapt: Adapter | None = None) -> Callable[[F], F]:
@@ -89,8 +90,8 @@ class Vendor(BaseVendor):
             adapt: the adapter for these functions; the vendor's adapter by default.
 
         Returns:
-                A decorator that returns the implementation unchanged. It raises VendorError if there is no such
-                prototype, if the prototype lacks one of the parameters, or if the function is already implemented.
+            A decorator that returns the implementation unchanged. It raises VendorError if there is no such prototype,
+            if the prototype lacks one of the parameters, or if the function is already implemented.
         """
 
         def register(function: F) -> F:
@@ -111,8 +112,8 @@ class Vendor(BaseVendor):
             name: the standard function.
 
         Returns:
-                A decorator that returns the implementation unchanged. It raises VendorError in the same cases as the
-                decorator of `implements`.
+            A decorator that returns the implementation unchanged. It raises VendorError in the same cases as the
+            decorator of `implements`.
         """
 
         def register(function: F) -> F:
@@ -127,6 +128,8 @@ class Vendor(BaseVendor):
     def _register_forms(self, base: Prototype, adapted: Adapted, function: Callable[..., Any]) -> None:
         """Register an implementation for a function and for its derived forms, for example the in-place form."""
         for form in _forms(base):
+            if form is base or form.name not in self._implementations:
+                self._adapted[form.name] = adapted
             if form is base:
                 self._register(base, bind(form, adapted, self._access), function)
             elif form.name not in self._implementations:
@@ -216,7 +219,7 @@ def _prototype(name: str) -> Prototype:
 
 
 def _forms(base: Prototype) -> Iterable[Prototype]:
-    """Return the function and its derived forms."""
+    """Return the prototypes of the function and of its derived forms."""
     return (form for form in prototypes().values() if form.base == base.name)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from diopi_impl.functional import Adapted, Adapter, OutSpec
+from diopi_impl.functional import Adapted, Adapter
+from diopi_impl.specs import OutSpec
 from diopi_proto.parameters import InOutSize
 from diopi_proto.prototype import Prototype
 

@@ -11,3 +11,4 @@ from __future__ import annotations
 from diopi_impl.aten_cpu.vendor import AtenVendor
 
 vendor = AtenVendor()
+"""The vendor, which computes with ATen's kernels for the CPU."""

@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from diopi_impl.base import Waiver
 
-# The reasons of the waivers
 BOOL = "only accelerators have a kernel for bool"
+"""The reason for cases of bool."""
+
 HALF = "only accelerators have a kernel for half precision"
+"""The reason for half-precision cases."""
+
 STATISTICS = "the statistics of half-precision inputs are float32 on accelerators, and half precision on the CPU"
+"""The reason for cases that return statistics of half-precision inputs."""
+
 CONTIGUOUS = "the kernel reads its tensors as if they were contiguous; callers copy them first"
+"""The reason for cases of tensors that are not contiguous."""
 
 LIMITS = (
     Waiver("diopiAbs*[bool-*]", BOOL),

@@ -61,7 +61,7 @@ class AtenVendor(BaseVendor):
         return Error.Success
 
     def last_error(self) -> str:
-        """Return the message of the latest failed call."""
+        """Return the message of the latest failed call of any thread."""
         return self._last_error
 
     def open_device(self) -> Device:

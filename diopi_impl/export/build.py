@@ -66,6 +66,7 @@ def build(
     include: Path = headers.INCLUDE_DIR,
     extra_sources: Sequence[Path] = (),
     cpp_source: str = "",
+    version: str = "",
 ) -> Path:
     """Build a shared library whose C functions call functions in Python.
 
@@ -76,6 +77,8 @@ def build(
         include: the folder with the headers that the sources include.
         extra_sources: further C source files.
         cpp_source: the source text of C++ functions; empty if there are none. A C++ compiler is needed only for them.
+        version: the version that the exported symbols get on Linux; empty for none. A program that was linked with
+            the library does not start with a library of another version.
 
     Returns:
         The path of the library.
@@ -93,7 +96,12 @@ def build(
         if cpp_source:
             Path(temporary, "functions.cpp").write_text(cpp_source, "utf-8")
             sources.append(_compile_cpp(Path(temporary, "functions.cpp"), include))
-        _compile(sources, library, include)
+        options = []
+        if version and sys.platform == "linux":
+            script = Path(temporary, "symbols.map")
+            script.write_text(f"{version} {{ global: *; local: unexported_*; }};\n", "utf-8")
+            options.append(f"-Wl,--version-script={script}")
+        _compile(sources, library, include, options)
         os.replace(library, target)
     return target
 
@@ -112,9 +120,9 @@ def _import_folders(name: str) -> list[Path]:
     return [Path(file).resolve().parents[Path(file).stem == "__init__"] for file in files if file]
 
 
-def _compile(sources: list[Path], target: Path, include: Path) -> None:
+def _compile(sources: list[Path], target: Path, include: Path, options: Sequence[str]) -> None:
     """Compile C files and link them with the object files in `sources` to a shared library."""
-    flags = [*_COMPILER_FLAGS, f"-Wl,-soname,{target.name}", f"-I{include}", f"-I{_SHARED_SOURCES}"]
+    flags = [*_COMPILER_FLAGS, f"-Wl,-soname,{target.name}", f"-I{include}", f"-I{_SHARED_SOURCES}", *options]
     libraries = ["-ldl", "-lm", *["-lstdc++"] * any(source.suffix == ".o" for source in sources)]
     _run_compiler(
         [*_find_compiler("C", "CC", "cc", "gcc", "clang"), *flags, *map(str, sources), *libraries, "-o", str(target)]

@@ -61,7 +61,7 @@ def threshold_backward(grad_output, input, threshold):
 
 
 def _gelu(approximate: str) -> Callable[[Array], Array]:
-    """Return the exact function or its tanh approximation; raise ValueError for another name."""
+    """Return the function GELU, exact ("none") or approximated ("tanh"); raise ValueError for another name."""
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate is {approximate!r}, expected 'none' or 'tanh'")
     return _gelu_tanh if approximate == "tanh" else lambda x: x / 2 * (1 + lax.erf(x / jnp.sqrt(2.0)))
@@ -114,7 +114,7 @@ def silu(input):
 
 
 def _apply_along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
-    """Return `function(*arrays, dim)`; 0-d arrays count as vectors of one element."""
+    """Return `function(*arrays, dim)` in the shape of the first array; 0-d arrays count as vectors of one element."""
     check_axes(arrays[0], dim)
     shape = arrays[0].shape
     return function(*(jnp.atleast_1d(array) for array in arrays), dim).reshape(shape)

@@ -9,7 +9,7 @@ from diopi_impl.jax_cpu import vendor
 
 @vendor.implements("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
 def unscale(scaled_grads, found_inf, inv_scale):
-    """Return the gradients times inv_scale, and found_inf set to 1 if a gradient is not finite."""
+    """Return the gradients times inv_scale, and found_inf, which becomes 1 if an element is not finite."""
     finite = jnp.array([jnp.isfinite(grad).all() for grad in scaled_grads], bool).all()
     grads = [grad * inv_scale.reshape(()).astype(grad.dtype) for grad in scaled_grads]
     return grads, jnp.where(finite, found_inf, 1)
@@ -17,7 +17,11 @@ def unscale(scaled_grads, found_inf, inv_scale):
 
 @vendor.implements("diopiAmpUpdateScaleInp")
 def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
-    """Return the scale, reduced after an overflow or raised after `growth_interval` good steps, and the tracker."""
+    """Return the new loss scale and the new growth tracker, which counts steps without overflow.
+
+    After an overflow, the scale is multiplied by `scale_backoff_factor`. After `growth_interval` steps without
+    overflow, it is multiplied by `scale_growth_factor`. In both cases the tracker restarts at 0.
+    """
     overflowed, steps = (found_inf != 0).reshape(()), growth_tracker + 1
     is_growth_step = steps == growth_interval
     grown = current_scale * scale_growth_factor

@@ -20,7 +20,7 @@ from diopi_proto.types import RoundMode
 from lib_rt.dtypes import from_numpy
 
 Operand = Array | float
-"""An operand of a form that takes tensors or numbers."""
+"""An operand: an array, or a number if the form of the function takes a number."""
 
 HostArray = NDArray[Any]
 """An array of NumPy, which the implementation reads before the program runs."""
@@ -39,7 +39,7 @@ BINARY: dict[str, Callable[..., Array]] = {
     "diopiBitwiseAnd": jnp.bitwise_and,
     "diopiBitwiseOr": jnp.bitwise_or,
 }
-"""Functions of two operands that are functions of jax.numpy."""
+"""The functions of two operands that a single function of jax.numpy implements."""
 
 
 def _make_binary_function(function: Callable[..., Array]) -> Callable[[Array, Operand], Array]:
@@ -88,7 +88,7 @@ def _promote(*operands: Operand) -> list[Array]:
 
 
 def _reject_floating(name: str, number: float, *operands: Operand) -> None:
-    """Raise ValueError if `number` is floating and the result has an integer type."""
+    """Raise ValueError if `number` is a float and all operands are integers or bool; `name` is its name."""
     if isinstance(number, float) and _all_integral(*operands):
         raise ValueError(f"{name} is {number}, expected an integer for operands of integer type")
 
@@ -116,7 +116,10 @@ def sub(input, other, alpha):
 
 
 def _floor_divide_floats(input: Array, divisor: Array) -> Array:
-    """Return ⌊input / divisor⌋ as (input − remainder) / divisor, which is nearly an integer, rounded."""
+    """Return ⌊input / divisor⌋, computed as (input − remainder) / divisor and rounded to an integer.
+
+    If the divisor is 0, the quotient is not rounded: it is infinite or NaN.
+    """
     dtype, (input, divisor, _) = input.dtype, _scale_above_subnormals(input, divisor)
     fmod = jnp.fmod(input, divisor)
     floor = jnp.round((input - fmod) / divisor) - ((fmod != 0) & ((fmod < 0) != (divisor < 0)))
@@ -149,17 +152,17 @@ def _floor_divide(input: Array, divisor: Array) -> Array:
 
 
 def _trunc_divide(input: Array, divisor: Array) -> Array:
-    """Return the quotient rounded towards zero, for integers or floating numbers."""
+    """Return the quotient rounded toward zero, for integers or floating numbers."""
     return (input - jnp.fmod(input, divisor)) // divisor if _all_integral(input) else jnp.trunc(input / divisor)
 
 
 _ROUNDED_DIVISION = {RoundMode.trunc: _trunc_divide, RoundMode.floor: _floor_divide}
-"""The divisions with a rounded quotient."""
+"""The functions that return a rounded quotient, by the rounding mode."""
 
 
 @vendor.implements("diopiDiv", adapt=binary_ufunc(np.divide, RoundMode.none))
 def div(input, other, rounding_mode):
-    """Return input / other: exact, rounded down, or rounded towards zero, as rounding_mode says."""
+    """Return input / other, rounded down or toward zero if `rounding_mode` says so."""
     if rounding_mode == RoundMode.none:
         wide = (jnp.float32,) if _all_integral(input, other) else ()
         return jnp.true_divide(*_promote(*(jnp.asarray(operand, *wide) for operand in (input, other))))
@@ -172,7 +175,7 @@ def div(input, other, rounding_mode):
 
 
 def _power(input: Operand, exponent: Operand) -> Array:
-    """Return input ^ exponent in the promoted type; integers are computed exactly modulo 2^bits."""
+    """Return input to the power of exponent in the promoted type; integer results are exact modulo 2^bits."""
     if _all_integral(input, exponent):
         return _integer_power(*jnp.broadcast_arrays(_promote(input, exponent)[0], exponent))
     base, exponent = _promote(input, exponent)
@@ -229,7 +232,7 @@ def addcmul(input, tensor1, tensor2, value):
 
 @vendor.implements(
     "diopiAddcdiv", adapt=partial(adapt_by_compiling, traced=["value"])
-)  # optimizers change it at each step
+)  # optimizers change `value` at each step
 def addcdiv(input, tensor1, tensor2, value):
     """Return input + value · tensor1 / tensor2."""
     base, numerator, denominator = _promote(input, tensor1, tensor2)
@@ -238,13 +241,16 @@ def addcdiv(input, tensor1, tensor2, value):
 
 @vendor.implements("diopiLerpTensor")
 def lerp(input, end, weight):
-    """Return input + weight · (end − input), in a form that is exact at the nearer end."""
+    """Return input + weight · (end − input), computed from the end that is nearer to the result.
+
+    The result for the weights 0 and 1 is therefore exact.
+    """
     near_end = jnp.abs(jnp.asarray(weight)) >= 0.5
     return jnp.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
 
 
 def _remainder(input: Operand, modulus: Operand) -> Array:
-    """Return the remainder with the sign of the divisor; subnormal remainders are exact."""
+    """Return the remainder of input / modulus with the sign of the modulus; subnormal remainders are exact."""
     dividend, divisor = _promote(input, modulus)
     if not _all_of_kind(jnp.floating, dividend):
         return _with_divisor_sign(jnp.fmod(dividend, divisor), divisor)
@@ -265,7 +271,7 @@ def remainder(input, other):
 
 @vendor.implements("diopiRemainder")
 def remainder_of_number(input, other):
-    """Return the remainder, where input may be a number."""
+    """Return the remainder of input / other with the sign of `other`; input may be a number."""
     return _remainder(input, other)
 
 
@@ -280,7 +286,7 @@ def clamp(input, min, max):
 
 @vendor.implements("diopiClampMin")
 def clamp_min(input, min):
-    """Return max(input, min)."""
+    """Return max(input, min); if only `min` is floating, it is truncated to the type of input."""
     return (
         _limit_integers(input, min, input < min)
         if _has_float_bound(input, min)
@@ -290,7 +296,7 @@ def clamp_min(input, min):
 
 @vendor.implements("diopiClampMax")
 def clamp_max(input, max):
-    """Return min(input, max)."""
+    """Return min(input, max); if only `max` is floating, it is truncated to the type of input."""
     return (
         _limit_integers(input, max, input > max)
         if _has_float_bound(input, max)
@@ -299,7 +305,10 @@ def clamp_max(input, max):
 
 
 def _limit_by_bound(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array]) -> Array:
-    """Return the larger or smaller of input and bound by `choose`; a number as bound keeps the signs of zeros."""
+    """Return `choose(input, bound)`, where `choose` is the element-wise maximum or minimum.
+
+    If the bound is a number 0, zeros of the input keep their signs.
+    """
     chosen = choose(input, bound)
     is_number = getattr(bound, "weak_type", True)
     if not is_number or not jnp.issubdtype(chosen.dtype, jnp.floating):
@@ -324,19 +333,19 @@ def _limit_integers(input: Array, bound: Operand, beyond: Array) -> Array:
 
 @vendor.implements("diopiEqual")
 def equal(input, other):
-    """Return whether both tensors have the same shape and elements."""
+    """Return one Boolean: whether both tensors have the same shape and elements."""
     return jnp.array_equal(input, other)
 
 
 @vendor.implements("diopiForeachaddScalar")
 def foreach_add(inputs, other):
-    """Add a number to each tensor."""
+    """Return the sum of each tensor and a number."""
     return [jnp.add(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
 @vendor.implements("diopiForeachmulScalar")
 def foreach_mul(inputs, other):
-    """Multiply each tensor by a number."""
+    """Return the product of each tensor and a number."""
     return [jnp.multiply(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
@@ -347,5 +356,5 @@ def _promote_entry(input: Array, number: float) -> Array:
 
 @vendor.implements("diopiForeachmulTensor")
 def foreach_mul_by_tensor(inputs, other):
-    """Multiply each tensor by a tensor of one element."""
+    """Return the product of each tensor and the element of `other`, a tensor of one element."""
     return [jnp.multiply(*_promote(input, other.reshape(()))) for input in inputs]

@@ -35,7 +35,7 @@ def normalize_axes(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def first_normalized_axis(input: Array, normalized_shape: Sequence[int]) -> int:
-    """Return the first axis of `normalized_shape`; raise ValueError unless the input's shape ends in it."""
+    """Return the input's first axis that `normalized_shape` describes; raise ValueError unless the shape ends in it."""
     begin = input.ndim - len(normalized_shape)
     if not normalized_shape or begin < 0 or input.shape[begin:] != tuple(normalized_shape):
         raise ValueError(f"input of shape {input.shape} does not end in normalized_shape {tuple(normalized_shape)}")

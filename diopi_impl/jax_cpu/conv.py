@@ -19,14 +19,14 @@ Sizes = Sequence[int]
 
 
 def _add_batch_axis(array: Array, rank: int) -> Array:
-    """Return `array` with a batch axis; raise ValueError if it has neither rank + 1 nor rank + 2 axes."""
+    """Return a tensor with `rank` spatial axes as (N, C, sizes…); raise ValueError unless it is this or (C, sizes…)."""
     if array.ndim not in (rank + 1, rank + 2):
         raise ValueError(f"a tensor has shape {array.shape}, expected {rank + 1} or {rank + 2} axes")
     return array if array.ndim == rank + 2 else array[None]
 
 
 def _add_bias(result: Array, bias: Array | None, like: Array) -> Array:
-    """Return `result` plus the bias of each channel, without the batch axis if `like` has none."""
+    """Return `result` (N, C, sizes…) plus the bias of each channel, without the batch axis if `like` has none."""
     channels, rank = result.shape[1], result.ndim - 2
     check_shapes((channels,), bias=bias)
     total = result if bias is None else result + bias.reshape(channels, *[1] * rank)
@@ -34,7 +34,13 @@ def _add_bias(result: Array, bias: Array | None, like: Array) -> Array:
 
 
 def _bias_gradient(y: Array, bias_sizes: Sizes | None) -> Array | None:
-    """Return the sum of y over all axes except the channels; None if there is no bias."""
+    """Return the gradient of the bias: the sum of y, the gradient of the result, over all axes except the channels.
+
+    It is None if `bias_sizes` is None. Otherwise these sizes must be the number of channels.
+
+    Raises:
+        ValueError: if `bias_sizes` is another size.
+    """
     if bias_sizes is not None and tuple(bias_sizes) != y.shape[1:2]:
         raise ValueError(f"bias_sizes is {list(bias_sizes)}, grad_output has {y.shape[1]} channels")
     return None if bias_sizes is None else y.sum((0, *range(2, y.ndim)))
@@ -121,7 +127,7 @@ for _rank in (2, 3):
 
 @vendor.implements("diopiIm2Col")
 def im2col(input, kernel_size, dilation, padding, stride):
-    """Return the patches of an image as columns: (…, channels · kernel elements, positions)."""
+    """Return the patches of images (…, C, H, W) as columns: (…, C · kernel elements, positions of the kernel)."""
     if min(padding) < 0:
         raise ValueError(f"padding is {padding}, expected 0 or more along every axis")
     pads = [(0, 0)] * (input.ndim - 2) + [(size, size) for size in padding]
@@ -136,7 +142,17 @@ def im2col(input, kernel_size, dilation, padding, stride):
 
 
 def _window_positions(size: int, kernel: int, dilation: int, stride: int) -> Array:
-    """Return the index along an axis of the padded image for kernel element i and window o, as a matrix [i, o]."""
+    """Return a matrix [i, o]: the index along an axis of the padded image for kernel element i at position o.
+
+    Args:
+        size: the size of the axis of the padded image.
+        kernel: the number of elements of the kernel along the axis.
+        dilation: the distance between elements of the kernel.
+        stride: the distance between positions of the kernel.
+
+    Raises:
+        ValueError: if a number is not positive, or if the kernel does not fit into the axis.
+    """
     if min(kernel, dilation, stride) < 1:
         raise ValueError(f"kernel {kernel}, dilation {dilation} and stride {stride} must be positive")
     positions = (size - dilation * (kernel - 1) - 1) // stride + 1
@@ -149,7 +165,7 @@ def _window_positions(size: int, kernel: int, dilation: int, stride: int) -> Arr
 
 @vendor.implements("diopiCol2Im")
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
-    """Return an image with each column added to its patch: the adjoint of im2col."""
+    """Return the images (…, C, *output_size) to whose patches the columns are added: the adjoint of `im2col`."""
     if min(output_size) < 0 or min(kernel_size) < 1:
         raise ValueError(f"output_size {output_size} or kernel_size {kernel_size} is too small")
     shape = (*input.shape[:-2], input.shape[-2] // (kernel_size[0] * kernel_size[1]), *output_size)

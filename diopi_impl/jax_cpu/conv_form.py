@@ -34,8 +34,8 @@ MAX_UNROLLED = 64
 """The maximum number of kernel positions for which a depthwise convolution is one unrolled sum."""
 
 PATCHES_RATIO = 4
-"""The least ratio of output channels to results per channel for the product with patches. From there on copying the
-patches takes less time than XLA needs to rearrange the kernel."""
+"""The smallest ratio of output channels to results per channel (N · positions) for the product with patches. From this
+ratio on, copying the patches takes less time than XLA needs to rearrange the kernel."""
 
 
 def _check_least(name: str, sizes: Sizes, least: int) -> None:
@@ -79,7 +79,7 @@ class ConvolutionForm:
     """The form of a convolution, for tensors of fixed shapes.
 
     The image is split into phases, (phases along each axis…, groups, channels, N, sizes…). Elements whose distance is
-    the stride are neighbours in a phase, so that the elements for one kernel position form a block of one phase.
+    the stride are neighbors in a phase, so that the elements for one kernel position form a block of one phase.
 
     Args:
         image: the shape of x, (N, C, sizes…).

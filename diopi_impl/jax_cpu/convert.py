@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.conversion import convert_to_integers
-from diopi_impl.functional import OutSpec, first_dtype
+from diopi_impl.functional import first_dtype
+from diopi_impl.specs import OutSpec
 from diopi_proto.dtypes import category, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -32,12 +33,12 @@ def convert_to_dtype(array: Array, dtype: Dtype) -> Array:
 
 
 def widen_half(array: Array) -> Array:
-    """Return half-precision arrays as float32, in which they are computed; return other arrays unchanged."""
+    """Return a half-precision array as float32, the type of the computation, and any other array unchanged."""
     return array.astype(jnp.float32) if array.dtype in HALF else array
 
 
 def convert_operand(array: Array, dtype: Dtype) -> Array:
-    """Return `array` rounded to `dtype`, and half precision widened to float32 again for the computation."""
+    """Return `array` converted to `dtype`; if this is a half-precision type, the rounded numbers are float32 again."""
     if array.dtype == to_numpy(dtype):
         return array
     # without the barrier XLA would remove the rounding to half precision
@@ -48,8 +49,8 @@ def promote_arguments(prototype: Prototype, arguments: Sequence[Any], out: Seque
     """Return the arguments after the type conversions that the standard requires before the computation.
 
     Args:
-        prototype: the function, or the base of the form that is called; the form may have numbers instead of tensors,
-            which are weakly typed.
+        prototype: the prototype of the function. If a scalar form is called, it is the prototype of the base function,
+            and a weakly typed number takes the place of a tensor.
         arguments: the argument values in the order of the prototype.
         out: the result specs.
 
@@ -73,6 +74,6 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _example_number(number: Any) -> bool | int | float:
-    """Return False, 0 or 0.0, of the kind of `number`, whose value is unknown while a function is traced."""
+    """Return False, 0 or 0.0, whichever has the kind of `number`. A traced number has no value."""
     kinds: dict[str, bool | int | float] = {"b": False, "i": 0, "f": 0.0}
     return kinds[jnp.result_type(number).kind]

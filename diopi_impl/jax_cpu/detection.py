@@ -44,7 +44,15 @@ def nms(boxes, confidence, iou_threshold):
 
 
 def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int) -> Array:
-    """Return the weights of an axis's elements in the bins of K regions [start, start + extent]: (K, bins, length)."""
+    """Return the weight of each element of an axis in each bin of K regions: (K, bins, length).
+
+    Args:
+        start: the start of each region on the axis, in elements.
+        extent: the length of each region.
+        bins: the number of bins into which a region is divided.
+        ratio: the number of samples per bin; 0 or less for the length of a bin, rounded up.
+        length: the number of elements of the axis.
+    """
     count = jnp.full(extent.shape, ratio) if ratio > 0 else jnp.ceil(extent / bins).astype(int)
     cell = extent / bins / jnp.maximum(count, 1)
 
@@ -64,7 +72,7 @@ def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int
 def _axis_weights(
     rois: Array, scale: float, bins: tuple[int, int], ratio: int, aligned: bool, lengths: tuple[int, int]
 ) -> list[Array]:
-    """Return the weights of the elements along H and along W, (K, bins, length) each."""
+    """Return the weights of `_bin_weights` along H and along W; raise ValueError unless the regions are (K, 5)."""
     if rois.ndim != 2 or rois.shape[1] != 5:
         raise ValueError(f"rois have shape {rois.shape}, expected (K, 5)")
     weights = []
@@ -76,7 +84,7 @@ def _axis_weights(
 
 
 def _pool_regions(input: Array, rois: Array, axes: list[Array]) -> Array:
-    """Return the sums of the elements of each region's image, weighted along both axes."""
+    """Return the weighted sums over the image of each region: (K, C, bins along H, bins along W)."""
     features = input[rois[:, 0].astype(int)]
     return jnp.einsum("kph,kqw,kchw->kcpq", *axes, features, precision="highest")
 
@@ -92,7 +100,7 @@ def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_
 def roi_align_backward(
     grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned
 ):
-    """Return the gradient of the input of RoIAlign."""
+    """Return the gradient of `roi_align` with respect to the input: (batch_size, channels, height, width)."""
     bins, lengths = (pooled_height, pooled_width), (height, width)
     axes = _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths)
     features = jnp.zeros((batch_size, channels, *lengths), grad.dtype)

@@ -12,15 +12,20 @@ from diopi_impl.functional import Adapter, apply_directly
 from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.jax_cpu.jit import adapt_by_compiling, store_programs
 from diopi_impl.jax_cpu.placement import use_device
+from diopi_impl.jax_cpu.positions import PreparedOnHost
+from diopi_impl.jax_cpu.whole_programs import compile_program, find_compiled
+from diopi_impl.program import FunctionProgram, RunProgram
 from diopi_impl.vendor import Vendor
+from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from lib_rt import Context
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The registered implementation."""
 
 
 class JaxVendor(Vendor):
-    """A vendor that computes with JAX on the first device of the CPU.
+    """A vendor that computes with JAX, on JAX's first CPU device.
 
     `on_device` returns a vendor for another device. All tensors of the caller are in host memory, because programs
     can't change JAX's arrays on a device. The vendor copies arguments to the device, and results back to the caller's
@@ -85,6 +90,22 @@ class JaxVendor(Vendor):
         vendor._implementations = {n: self._implementations[n] for n in compiled}
         vendor._functions = {n: self._functions[n] for n in compiled}
         return vendor
+
+    def can_compile(self, name: str) -> bool:
+        """Return whether programs may call a function; see `BaseVendor.can_compile`."""
+        adapted = self._adapted.get(name)
+        if self._device is not None or find_compiled(adapted) is None:
+            return False
+        has_arrays = any(parameter.is_tensor_array for parameter in lookup(name).arguments)
+        return not (isinstance(adapted, PreparedOnHost) and has_arrays)  # masks become positions on the host
+
+    def reads_arguments(self, name: str) -> bool:
+        """Return whether a function's arguments are checked before the call; see `BaseVendor.reads_arguments`."""
+        return isinstance(self._adapted.get(name), PreparedOnHost)
+
+    def compile_program(self, program: FunctionProgram) -> RunProgram:
+        """Compile a sequence of calls as one program of XLA; see `BaseVendor.compile_program`."""
+        return compile_program(program, self._adapted)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         """Call the standard function `name` and return its error code; see `BaseVendor.call`."""

@@ -12,7 +12,7 @@ from diopi_impl.jax_cpu.placement import first_line
 
 
 def find_jax_vendor(platform_and_number: str) -> JaxVendor:
-    """Return the vendor `jax:PLATFORM`; for the first device of the CPU it is `jax_cpu`.
+    """Return the vendor `jax:PLATFORM`, or `jax_cpu` for JAX's first CPU device.
 
     Args:
         platform_and_number: a platform as JAX names it, such as `cuda`. The number of a device may follow, such as
@@ -27,7 +27,7 @@ def find_jax_vendor(platform_and_number: str) -> JaxVendor:
     name = f"jax:{platform_and_number}"
     platform, _, number = platform_and_number.partition(":")
     if number and not number.isdecimal():
-        raise VendorNotFoundError(f"vendor {name}: {number!r} is no number of a device. {_describe_devices()}")
+        raise VendorNotFoundError(f"vendor {name}: {number!r} is not the number of a device. {_describe_devices()}")
     try:
         devices = jax.devices(platform)
     except RuntimeError as error:

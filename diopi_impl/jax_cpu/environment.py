@@ -1,4 +1,4 @@
-"""A digest of everything that decides about a compiled program and is the same in the whole process."""
+"""A digest of what compiled programs depend on and what does not change in a process: sources, libraries, settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIBRARIES = ("jax", "jaxlib", "numpy", "scipy", "ml_dtypes")
 """The packages whose versions decide what a program computes."""
 
 _VARIABLES = ("XLA_", "JAX_", "TF_", "OMP_", "NPROC", "DIOPI_JAX_")
-"""The first characters of environment variables that may change programs."""
+"""The prefixes of the names of environment variables that may change programs."""
 
 
 def digest_environment(since: float) -> str | None:

@@ -15,7 +15,10 @@ from jax import Array, lax
 
 
 def to_ranks(x: Array) -> Array:
-    """Return integers in the order of floating numbers `x`: zeros of both signs are equal, NaN is the largest."""
+    """Return integers in the order of the floating numbers `x`: zeros of both signs are equal, and NaN is the largest.
+
+    Arrays of other types are returned unchanged.
+    """
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x
     keys = to_keys(x)
@@ -28,14 +31,17 @@ def nan_rank(ranks: Array) -> Any:
 
 
 def to_keys(x: Array, *, nan_first: bool = False) -> Array:
-    """Return integers in the order of floating numbers, −0 below +0; NaN is the largest, or the smallest integer."""
+    """Return integers in the order of the floating numbers `x`, with −0 below +0.
+
+    NaN is the largest integer, or the smallest one if `nan_first`.
+    """
     bits = lax.bitcast_convert_type(x, _bits_dtype(x))
     ends = jnp.iinfo(bits.dtype)
     return jnp.where(jnp.isnan(x), ends.min if nan_first else ends.max, _flip_magnitude(bits))
 
 
 def from_keys(keys: Array, dtype: Any) -> Array:
-    """Return the floating numbers with these keys."""
+    """Return the floating numbers with these keys (`to_keys`), in a type of the same size as the keys."""
     return lax.bitcast_convert_type(_flip_magnitude(keys), dtype)
 
 
@@ -85,7 +91,16 @@ def _reduce_by_keys(
     axes: int | Sequence[int] | None,
     keepdims: bool,
 ) -> Array:
-    """Reduce the keys of floating numbers by `reducer`; reduce other arrays, and empty ones, by `fallback`."""
+    """Return the maximum or minimum along the axes, NaN if an element is NaN.
+
+    Args:
+        fallback: the function of jax.numpy that reduces integers, and arrays without elements along an axis.
+        reducer: the function of two integers that reduces the keys of floating numbers.
+        nan_first: whether the key of NaN is the smallest integer; it must be the one that `reducer` prefers.
+        x: the array.
+        axes: the axes; None for all.
+        keepdims: whether the result keeps the axes with the size 1.
+    """
     places = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     if not jnp.issubdtype(x.dtype, jnp.floating) or not all(x.shape[axis] for axis in places):
         return fallback(x, axes, keepdims=keepdims)

@@ -20,12 +20,12 @@ def rotated_box_corners(boxes: Array) -> Array:
     x, y, w, h, angle = (boxes[..., i] for i in range(5))
     half_width = jnp.stack([jnp.cos(angle), jnp.sin(angle)], -1) * w[..., None] / 2
     half_height = jnp.stack([-jnp.sin(angle), jnp.cos(angle)], -1) * h[..., None] / 2
-    centre = jnp.stack([x, y], -1)
-    return jnp.stack([centre + i * half_width + j * half_height for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))], -2)
+    center = jnp.stack([x, y], -1)
+    return jnp.stack([center + i * half_width + j * half_height for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))], -2)
 
 
 def cross(u: Array, v: Array) -> Array:
-    """Return the signed area that vectors span: positive if v is to the left of u."""
+    """Return the signed area of the parallelogram that two vectors (…, 2) span: positive if v is to the left of u."""
     return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
@@ -57,7 +57,7 @@ def overlap_areas(a: Array, b: Array) -> Array:
 
 
 def differentiable_overlap_areas(a: Array, b: Array) -> Array:
-    """Return the intersection areas with a gradient by the first polygons' corners.
+    """Return the intersection areas, which JAX can differentiate with respect to the corners of the first polygons.
 
     The gradient of `overlap_areas` itself is discontinuous. Here, a piece of boundary of `a` inside `b` adds area in
     proportion to its movement along its normal.
@@ -75,7 +75,10 @@ def differentiable_overlap_areas(a: Array, b: Array) -> Array:
 
 
 def _overlap_slopes(a: Array, b: Array) -> Array:
-    """Return the gradient of the intersection areas by the corners of `a`; `b` may have either orientation."""
+    """Return the gradient of the intersection areas with respect to the corners of `a`, (…, corners, 2).
+
+    The corners of `b` may also be clockwise.
+    """
     previous = jnp.roll(b, 1, -2)
     starts, edges = jnp.roll(a, 1, -2), (b - previous) * jnp.sign(signed_areas(b))[..., None, None]
     ways = a - starts
@@ -94,7 +97,7 @@ def _overlap_slopes(a: Array, b: Array) -> Array:
 def box_overlap_areas(a: Array, b: Array) -> Array:
     """Return the intersection areas of boxes (cx, cy, w, h, θ).
 
-    Coordinates are taken relative to the centre of the first box, because rounding grows with the distance from the
+    Coordinates are taken relative to the center of the first box, because rounding grows with the distance from the
     origin.
 
     Args:
@@ -104,8 +107,8 @@ def box_overlap_areas(a: Array, b: Array) -> Array:
     Returns:
         The areas, in the broadcast shape of those axes.
     """
-    centre = a.at[..., 2:].set(0)
-    return overlap_areas(rotated_box_corners(a - centre), rotated_box_corners(b - centre))
+    center = a.at[..., 2:].set(0)
+    return overlap_areas(rotated_box_corners(a - center), rotated_box_corners(b - center))
 
 
 def _counter_clockwise(p: Array, q: Array) -> tuple[Array, Array, Array]:
@@ -162,7 +165,7 @@ def hull_indices(points: Array) -> Array:
 
 
 def _next_corner(points: Array, corner: Array) -> Array:
-    """Return the index of the corner that follows `corner` on the hull."""
+    """Return the indices of the corners (…) that follow the corners `corner` on the hulls of points."""
     away = points - jnp.take_along_axis(points, corner[..., None, None], -2)
     far = jnp.square(away).sum(-1)
     to_the_right = (cross(away[..., :, None, :], away[..., None, :, :]) < 0).sum(-1)
@@ -172,12 +175,18 @@ def _next_corner(points: Array, corner: Array) -> Array:
 
 
 def select_points(points: Array, places: Array) -> Array:
-    """Return the points with these indices: (…, n, 2)."""
+    """Return the points (…, m, 2) with the indices `places` (…, n): (…, n, 2)."""
     return jnp.take_along_axis(points, places[..., None], -2)
 
 
 def non_maximum_suppression(count: int, suppresses: Callable[[Array], Array]) -> Array:
-    """Return which of `count` candidates, in order of priority, no selected candidate before them suppresses."""
+    """Return the mask (count) of the candidates that greedy suppression selects.
+
+    Args:
+        count: the number of candidates, which are sorted by descending priority.
+        suppresses: returns the mask (count) of the candidates that the candidate with this index suppresses. They are
+            removed if this candidate is still selected and they follow it.
+    """
 
     def visit(candidate: Array, remaining: Array) -> Array:
         """Remove the candidates that this candidate suppresses, if it is still selected."""

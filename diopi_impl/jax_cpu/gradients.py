@@ -7,7 +7,7 @@ take no longer, at the sizes of the cases and of models. `benchmarks/derived_gra
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -113,11 +113,7 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
         arguments = signature.bind(*values, **named).arguments
         grad = arguments[derivation.gradient]
         attributes = {**derivation.constants, **{parameter: arguments[source] for parameter, source in passed.items()}}
-        if derivation.shape:
-            size = arguments[derivation.shape]
-            inputs = [jnp.zeros(getattr(size, "shape", size), grad.dtype)]
-        else:
-            inputs = [attributes.pop(parameter) for parameter in derivation.inputs]
+        inputs = _take_inputs(derivation, attributes, arguments)
 
         def first_result(*inputs: Any) -> Any:
             """Return the first result of the forward function for these differentiated inputs."""
@@ -131,6 +127,25 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
     gradient.__module__ = inspect.unwrap(forward).__module__
     gradient.__signature__ = signature  # type: ignore[attr-defined]  # inspect reads it
     return gradient
+
+
+def _take_inputs(
+    derivation: Derivation, attributes: dict[str, Any], arguments: Mapping[str, Any]
+) -> Sequence[jax.Array]:
+    """Return the differentiated inputs of the forward function, and remove them from its other arguments.
+
+    Args:
+        derivation: the mapping of the arguments.
+        attributes: the arguments of the forward function by name.
+        arguments: the arguments of the gradient function by name.
+
+    Returns:
+        The differentiated inputs: zeros if the gradient function has only their shape.
+    """
+    if derivation.shape:
+        size = arguments[derivation.shape]
+        return [jnp.zeros(getattr(size, "shape", size), arguments[derivation.gradient].dtype)]
+    return [attributes.pop(parameter) for parameter in derivation.inputs]
 
 
 @cache

@@ -33,7 +33,7 @@ def _at_least_1d(array: Array) -> Array:
 
 
 def _axis_index(dim: int, key: Any, ndim: int) -> tuple[Any, ...]:
-    """Return the index that applies `key` to axis `dim` and takes all of the other axes."""
+    """Return the index of an array with `ndim` axes that applies `key` to axis `dim` and selects all other axes."""
     before = dim % max(ndim, 1)
     return (slice(None),) * before + (key,)
 
@@ -50,7 +50,19 @@ def _scalar_like(value: Any, array: Array) -> Array:
 
 
 def _expand_indices(shape: Sequence[int], indices: Sequence[HostArray | None]) -> list[HostArray | None]:
-    """Return `indices` with masks replaced by the positions of their true elements and no negative positions."""
+    """Return indices without masks and negative positions, for an array of this shape.
+
+    Args:
+        shape: the shape of the indexed array.
+        indices: positions along an axis, masks (bool or uint8) over one or more axes, or None for a whole axis.
+
+    Returns:
+        The positions or None for each indexed axis. A mask becomes the positions of its true elements, an array per
+        axis.
+
+    Raises:
+        IndexError: if a position is out of range, a mask has another shape, or there are more indices than axes.
+    """
     places: list[HostArray | None] = []
     for entry in indices:
         axis = len(places)
@@ -69,7 +81,7 @@ def _expand_indices(shape: Sequence[int], indices: Sequence[HostArray | None]) -
 
 
 def _as_index(places: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the index for a list of positions; an absent entry selects the whole axis."""
+    """Return the index for a list of positions; None selects the whole axis."""
     return tuple(slice(None) if entry is None else entry for entry in places)
 
 
@@ -97,7 +109,7 @@ def _add_at(base: Array, places: tuple[Any, ...], values: Array) -> Array:
 
 @vendor.implements("diopiIndexBackward", adapt=_expand_masks("zeros_like_input"))
 def index_backward(zeros_like_input, indices, grad_output):
-    """Return zeros with grad_output added at the indexed elements."""
+    """Return `zeros_like_input` with grad_output added to the indexed elements."""
     return _add_at(zeros_like_input, _as_index(indices), grad_output)
 
 
@@ -248,14 +260,17 @@ def _check_source_size(arguments: dict[str, Any]) -> None:
 
 
 def _scatter_to_mask(mask: Array, elements: Array) -> Array:
-    """Return the i-th of `elements` at the i-th true element of `mask`; other positions are unspecified."""
+    """Return an array in the shape of the mask with elements[i] at the i-th true element of the mask.
+
+    The values at false elements are unspecified.
+    """
     number = jnp.cumsum(mask.reshape(-1)) - 1
     return elements[jnp.clip(number, 0, elements.size - 1)].reshape(mask.shape)
 
 
 @vendor.implements("diopiMaskedScatter", adapt=prepare_on_host(_check_source_size))
 def masked_scatter(input, mask, source):
-    """Return input with the elements where `mask` is true replaced by the first elements of `source`, in order."""
+    """Return input with the elements where `mask` is true replaced, in row-major order, by the elements of `source`."""
     elements, full_mask = jnp.broadcast_arrays(input, mask)
     return jnp.where(full_mask, _scatter_to_mask(full_mask, source.reshape(-1)), elements) if source.size else elements
 
@@ -270,7 +285,7 @@ def masked_select(input, mask):
 
 @vendor.implements("diopiMaskedSelectBackward")
 def masked_select_backward(grad_output, input, mask):
-    """Return the gradient of input, summed over the axes along which input was broadcast."""
+    """Return the gradient of input: grad_output at the selected elements, summed where input was broadcast."""
     shape = jnp.broadcast_shapes(input.shape, mask.shape)
     if not grad_output.size:
         return jnp.zeros_like(input)
@@ -290,7 +305,12 @@ def elementwise_where(condition, input, other):
 
 
 def _check_element_index(arguments: dict[str, Any]) -> None:
-    """Check that the elements of `index` are positions in input, and that src has an element for each of them."""
+    """Check the positions in `index` along `dim` of input, and the shape of `index`.
+
+    Raises:
+        IndexError: if a position is out of range.
+        ValueError: if `index` is larger than input along another axis than `dim`, or larger than src along any axis.
+    """
     if not arguments["index"].size:
         return
     shape, index = list(arguments["input"].shape or (1,)), arguments["index"].shape or (1,)
@@ -309,7 +329,7 @@ def _check_value_and_index(arguments: dict[str, Any]) -> None:
 
 
 def _element_index(index: Array, dim: int) -> tuple[Array, ...]:
-    """Return the index whose position along `dim` is `index`, and along the other axes the position in `index`."""
+    """Return the index of an array: `index` along `dim`, and the coordinates of its elements along the other axes."""
     places = list(jnp.indices(index.shape, sparse=True))
     places[dim] = index
     return tuple(places)
@@ -359,7 +379,7 @@ def scatter_scalar(input, dim, value, index, reduce):
 
 
 def _check_table_rows(rows: Callable[[dict[str, Any]], int], adapter: Adapter = adapt_by_compiling) -> Adapter:
-    """Return an adapter that checks that `indices` are rows of a table; `rows` returns the number of its rows."""
+    """Return an adapter that checks that `indices` are row numbers of a table with `rows(arguments)` rows."""
     return prepare_on_host(
         lambda arguments: check_positions("indices", arguments["indices"], 0, rows(arguments)), adapter
     )
@@ -394,7 +414,7 @@ def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfre
 
 @vendor.implements("diopiEmbeddingRenorm_", adapt=_check_table_rows(lambda arguments: len(arguments["inout"])))
 def embedding_renorm(inout, indices, max_norm, norm_type):
-    """Return the table with rows in `indices` scaled down to max_norm if their norm is larger."""
+    """Return the table in which the rows at `indices` are scaled to the norm max_norm if their norm is larger."""
     _check_table(inout)
     norms = vector_norm(inout, norm_type, (1,))[:, 0]
     named = jnp.zeros(len(inout), bool).at[indices].set(True)
@@ -417,5 +437,5 @@ def one_hot(input, num_classes):
 
 @vendor.implements("diopiNonzero", adapt=apply_directly)
 def nonzero(input):
-    """Return the position of each element that is not 0, one per row."""
+    """Return the positions of the elements that are not 0: (elements, axes)."""
     return np.argwhere(input != 0)

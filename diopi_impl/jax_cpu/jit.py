@@ -17,21 +17,14 @@ from typing import Any, final
 import jax.numpy as jnp
 import numpy as np
 
-from diopi_impl.functional import (
-    Adapted,
-    Adapter,
-    Compute,
-    OutSpec,
-    ResultSpec,
-    out_keyword,
-    split_results,
-)
+from diopi_impl.functional import Adapted, Adapter, Compute, out_keyword, split_results
 from diopi_impl.jax_cpu.convert import convert_to_dtype, promote_arguments, widen_half
 from diopi_impl.jax_cpu.environment import digest_environment
 from diopi_impl.jax_cpu.placement import current_device
 from diopi_impl.jax_cpu.program_store import ProgramStore
-from diopi_impl.jax_cpu.programs import Options, ProgramCache
+from diopi_impl.jax_cpu.programs import Options, Program, ProgramCache
 from diopi_impl.results import check_entry_count, check_shape
+from diopi_impl.specs import OutSpec, ResultSpec
 from diopi_proto.implementations import takes_out
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -48,6 +41,28 @@ def store_programs(folder: Path, since: float) -> None:
     """Store the vendor's compiled programs in a folder, and load them from there; see `BaseVendor.store_programs`."""
     environment = digest_environment(since)
     _programs.store = None if environment is None else ProgramStore(folder, environment)
+
+
+def compile_and_store(function: Callable[[Any], Any], key: str) -> Program:
+    """Return a function that compiles `function` on its first call, or loads it from the folder of stored programs.
+
+    Args:
+        function: a function of a list of arrays.
+        key: identifies what the function computes, the same in all processes.
+
+    Returns:
+        The function, which is optimized if an array is large. Its arguments have the same shapes in all calls.
+    """
+    program: Program | None = None
+
+    def run(arrays: Any) -> Any:
+        """Call the program; compile it first on the first call."""
+        nonlocal program
+        if program is None:
+            program = _programs.compile(lambda: function, arrays, key)
+        return program(arrays)
+
+    return run
 
 
 def end_registration() -> None:
@@ -73,11 +88,13 @@ def adapt_by_compiling(
 ) -> Compiled:
     """Adapt an implementation by compiling it: a program is compiled for each form of call.
 
+    Calls have the same form if their attributes, shapes and element types are equal.
+
     Args:
         prototype: the standard function.
         function: the implementation, a function of traced arrays and attributes.
         traced: the names of numbers that are inputs of the program, like arrays.
-        options: options of the compiler for optimised programs.
+        options: options of the compiler for optimized programs.
 
     Returns:
         The adapted implementation.
@@ -123,8 +140,20 @@ class Compiled:
 
     def _body(self, attributes: Sequence[Any], out: Sequence[OutSpec], arrays: Sequence[Any]) -> list[Any]:
         """Return the results for traced arrays and the attributes of a form of call: the function that is compiled."""
-        arrays_left, attributes_left, prototype = iter(arrays), iter(attributes), self._prototype
-        values = [next(arrays_left) if flag else next(attributes_left) for flag in self._traced]
+        arrays_left, attributes_left = iter(arrays), iter(attributes)
+        return self.compute([next(arrays_left) if flag else next(attributes_left) for flag in self._traced], out)
+
+    def compute(self, values: Sequence[Any], out: Sequence[OutSpec]) -> list[Any]:
+        """Return the results for traced arrays and attributes in the prototype's order, without compiling anything.
+
+        Args:
+            values: the arguments. Numbers in place of tensors are weakly typed arrays.
+            out: the result specs.
+
+        Returns:
+            The results, in the element types of the specs.
+        """
+        prototype = self._prototype
         arguments = [_widen(value) for value in promote_arguments(prototype, values, out)]
         keywords = {"out": out_keyword(prototype, out)} if self._takes_out else {}
         results = split_results(prototype, self._function(*arguments, **keywords))
@@ -134,31 +163,61 @@ class Compiled:
         ]
 
 
+@final
+class Shortcut:
+    """An implementation that NumPy computes on the CPU in some calls, without compiling anything.
+
+    Args:
+        direct: computes these calls.
+        compiled: computes all other calls.
+        applies: returns whether `direct` computes a call, from its arguments and result specs.
+    """
+
+    def __init__(
+        self, direct: Adapted, compiled: Compiled, applies: Callable[[Sequence[Any], Sequence[OutSpec]], bool]
+    ) -> None:
+        self.compiled = compiled
+        self._direct = direct
+        self._applies = applies
+
+    def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Return the results of a call."""
+        is_direct = current_device() is None and self._applies(arguments, out)
+        return (self._direct if is_direct else self.compiled)(arguments, out)
+
+
 def check_on_host(check: Callable[..., None], adapt: Adapter = adapt_by_compiling) -> Adapter:
     """Return an adapter that calls `check` with a call's arguments first; it raises if they are invalid.
 
     A compiled program can't check the values of its inputs. These include numbers in place of tensors.
 
     Args:
-        check: a function of the arguments.
+        check: a function of the arguments. It reads only numbers, shapes and element types.
         adapt: the adapter of the implementation.
 
     Returns:
         The adapter.
     """
+    return lambda prototype, function: CheckedOnHost(check, adapt(prototype, function))
 
-    def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-        """Adapt an implementation so that `check` runs before it."""
-        adapted = adapt(prototype, function)
 
-        def check_and_call(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            """Check the arguments, then call the implementation."""
-            check(*arguments)
-            return adapted(arguments, out)
+@final
+class CheckedOnHost:
+    """An implementation whose arguments are checked before the call; a program checks them when it is compiled.
 
-        return check_and_call
+    Args:
+        check: raises an exception if the arguments are invalid. It reads only numbers, shapes and element types.
+        adapted: the implementation.
+    """
 
-    return adapter
+    def __init__(self, check: Callable[..., None], adapted: Adapted) -> None:
+        self.check = check
+        self.adapted = adapted
+
+    def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Check the arguments, then call the implementation."""
+        self.check(*arguments)
+        return self.adapted(arguments, out)
 
 
 def _widen(value: Any) -> Any:

@@ -15,8 +15,9 @@ from typing import Any, final
 import scipy.linalg.cython_lapack  # loads the library
 import threadpoolctl
 
-from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.functional import Adapted
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
+from diopi_impl.specs import OutSpec
 from diopi_proto.prototype import Prototype
 
 

@@ -13,10 +13,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_impl.functional import Adapted, Adapter, Compute, OutSpec, PreparesCalls, ResultSpec
-from diopi_impl.jax_cpu.jit import adapt_by_compiling
+from diopi_impl.functional import Adapted, Adapter, Compute
+from diopi_impl.jax_cpu.jit import Compiled, adapt_by_compiling
 from diopi_impl.jax_cpu.placement import current_device
 from diopi_impl.results import DeferredResult
+from diopi_impl.specs import OutSpec, ResultSpec
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import to_numpy
 
@@ -24,7 +25,7 @@ HostArray = NDArray[Any]
 """An array of NumPy over the memory of a tensor."""
 
 LARGE = 2**16
-"""Results with more elements than this are computed by NumPy; for smaller ones the copy is cheap."""
+"""NumPy computes results with more elements than this. The copy of a smaller result is cheap."""
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 """The element types in which NumPy computes the same results as XLA."""
@@ -51,17 +52,17 @@ def fill_large_results(can_fill: CanFill, fill: Fill) -> Adapter:
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         """Adapt an implementation so that `fill` writes its large results."""
-        return _LargeResultImplementation(adapt_by_compiling(prototype, function), can_fill, fill)
+        return LargeResultImplementation(adapt_by_compiling(prototype, function), can_fill, fill)
 
     return adapter
 
 
 @final
-class _LargeResultImplementation:
-    """Writes large results with `fill` and computes all others with `run`, the compiled program."""
+class LargeResultImplementation:
+    """Writes large results with `fill` and computes all others with `compiled`, the compiled program."""
 
-    def __init__(self, run: PreparesCalls, can_fill: CanFill, fill: Fill) -> None:
-        self._run, self._can_fill, self._fill = run, can_fill, fill
+    def __init__(self, compiled: Compiled, can_fill: CanFill, fill: Fill) -> None:
+        self.compiled, self._can_fill, self._fill = compiled, can_fill, fill
 
     def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Return the results of a call."""
@@ -69,7 +70,7 @@ class _LargeResultImplementation:
 
     def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
         """Return the function that computes the results of all calls of a form."""
-        compute, spec = self._run.prepare(arguments, out), out[0]
+        compute, spec = self.compiled.prepare(arguments, out), out[0]
         if not isinstance(spec, ResultSpec) or prod(spec.shape) <= LARGE:
             return compute
         shape, dtype = spec.shape, to_numpy(spec.dtype)

@@ -12,18 +12,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.functional import Adapted
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import flush_subnormals, nan_propagating_max
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.lapack import with_lapack
 from diopi_impl.jax_cpu.registration import implements_product
 from diopi_impl.jax_cpu.sizes import check_rank
+from diopi_impl.specs import OutSpec
 from diopi_proto.prototype import Prototype
 
 
 def _transpose(a: Array) -> Array:
-    """Swap the last two axes."""
+    """Return `a` with the last two axes swapped."""
     return jnp.swapaxes(a, -1, -2)
 
 
@@ -109,11 +110,11 @@ def linear_backward(grad_output, input, weight, *, out):
 
 def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a decomposition: raise ValueError for a nonzero `info` if `checkerror`, the last argument, is set."""
-    factorise = adapt_by_compiling(prototype, function)
+    factorize = adapt_by_compiling(prototype, function)
 
     def call_and_check_info(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Call the decomposition and check `info`."""
-        results = factorise(arguments, out)
+        results = factorize(arguments, out)
         orders = np.asarray(results[1])
         if arguments[-1] and orders.any():
             raise ValueError(f"mat is not positive definite: its leading minor of order {orders[orders > 0][0]} is not")
@@ -132,7 +133,7 @@ def cholesky(mat, upper):
 def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
     """Return the lower factor, and the order of the first minor that is not positive definite, or 0.
 
-    LAPACK's factorisation in lax does not return this order, so columns are eliminated one after another.
+    LAPACK's factorization in lax does not return this order, so columns are eliminated one after another.
 
     Args:
         mat: a matrix, of which only the lower triangle is read.
@@ -175,13 +176,13 @@ def triangular_solve(b, mat, upper, transpose, unitriangular):
 
 
 def _broadcast_batch(matrix: Array, like: Array) -> Array:
-    """Return `matrix` with its batch axes broadcast against those of `like`."""
+    """Return `matrix` with batch axes that are broadcast against the batch axes of `like`."""
     batch = jnp.broadcast_shapes(matrix.shape[:-2], like.shape[:-2])
     return jnp.broadcast_to(matrix, batch + matrix.shape[-2:])
 
 
 def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> Array:
-    """Return the solution of a batch of triangular systems."""
+    """Return the solutions x of triangular systems mat x = b, or matᵀ x = b if `transpose`; batch axes broadcast."""
     return lax.linalg.triangular_solve(
         _broadcast_batch(mat, b),
         _broadcast_batch(b, mat),

@@ -1,4 +1,4 @@
-"""Kernels of language model serving: token caches, decoding, prefill, penalties; the all-reduce of one process."""
+"""Kernels for serving language models: token caches, decoding, prefill, penalties, and an all-reduce of one process."""
 
 from __future__ import annotations
 
@@ -16,16 +16,28 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 @vendor.implements("diopiDestIndexCopyKV")
 def dest_index_copy_kv(out, k, dest_loc):
-    """Return the cache with the tokens `k` written to the slots `dest_loc`."""
+    """Return a copy of the cache `out` with row k[t] in row dest_loc[t]."""
     check_shapes((*dest_loc.shape, *out.shape[1:]), k=k)
     return out.at[dest_loc].set(k)
 
 
-# A table of token slots, right-aligned
+# Token caches with a table of slots
 
 
 def _token_slots(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int) -> tuple[Array, Array, Array]:
-    """Return whether each token exists, its slot, and its position in packed data: [sequences, max_input_len] each."""
+    """Return where the tokens of each sequence are.
+
+    In packed data, the tokens of all sequences are in one axis; sequence b occupies b_seq_len[b] positions, from
+    b_start_loc[b] on. In the first `max_input_len` columns of `b_loc`, row b is right-aligned: it ends with the slots
+    (rows of the cache) of sequence b.
+
+    Returns:
+        Whether token t exists, its slot, and its position in packed data. All three are [sequences, max_input_len]. The
+        slots and positions of tokens that do not exist have no meaning.
+
+    Raises:
+        ValueError: if the shapes do not match.
+    """
     if b_loc.ndim != 2 or not 0 <= max_input_len <= b_loc.shape[1]:
         raise ValueError(f"b_loc has shape {b_loc.shape}, expected 2 axes, the last of {max_input_len} slots or more")
     check_shapes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)
@@ -36,7 +48,11 @@ def _token_slots(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_l
 
 @vendor.implements("diopiTokenAttentionInference")
 def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
-    """Return q · k / √d of the new token of each sequence with all its cached tokens, per head."""
+    """Return a copy of `token_attention_out` [heads, packed tokens] with the scores q · k / √d of each sequence.
+
+    The query of a sequence is that of its new token, and the keys are those of all its cached tokens. Columns outside
+    all sequences are unchanged. Softmax is not applied.
+    """
     check_shapes((*k.shape[:1], *q.shape[1:]), k=k)
     check_shapes((b_loc.shape[0], *q.shape[1:]), q=q)
     is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
@@ -47,7 +63,7 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
 
 @vendor.implements("diopiTokenSoftmaxReduceVInference")
 def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
-    """Return the sum of the cached values, weighted with the softmax of the scores of each sequence."""
+    """Return the sum of a sequence's cached values, weighted by softmax(logics): [sequences, heads, head size]."""
     check_shapes((*v.shape[:1], logics.shape[0], *v.shape[2:]), v=v)
     is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
     scores = jnp.where(is_token, jnp.take(logics, places, axis=1, mode="fill", fill_value=0), -jnp.inf)
@@ -57,7 +73,7 @@ def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, m
 
 @vendor.implements("diopiContextAttentionInference")
 def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
-    """Return causal attention of packed prompts; rows outside all sequences are unchanged."""
+    """Return a copy of `context_attention_out` with the causal attention in the rows of each sequence."""
     check_shapes(context_attention_out.shape, q=q, k=k, v=v)
     check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     row = jnp.arange(len(q))
@@ -75,7 +91,7 @@ def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_s
 
 
 def _check_rows(batch: int, length: int, width: int, **tensors: Array) -> None:
-    """Raise ValueError unless the tensors have `batch` sequences of `length` rows, in one axis or in two."""
+    """Raise ValueError unless all tensors are [batch · length, width] or [batch, length, width]."""
     flat, batched = (batch * length, width), (batch, length, width)
     for name, tensor in tensors.items():
         if tensor.shape not in (flat, batched):
@@ -83,14 +99,18 @@ def _check_rows(batch: int, length: int, width: int, **tensors: Array) -> None:
 
 
 def _check_heads(num_heads: int, num_kv_heads: int, dim: int) -> None:
-    """Raise ValueError unless the number of query heads is a multiple of the number of key heads."""
+    """Raise ValueError unless all arguments are positive and the query heads are a multiple of the key heads."""
     if min(num_heads, num_kv_heads, dim) < 1 or num_heads % num_kv_heads:
         raise ValueError(f"{num_heads} query heads of size {dim} can't share {num_kv_heads} key heads")
 
 
 @vendor.implements("diopiPagedAttention")
 def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
-    """Return attention of one new token per sequence to cached tokens, which a table of blocks locates."""
+    """Return attention of one query per sequence to the tokens in a cache of blocks.
+
+    Without `block_table`, token t of each sequence is in slot t. `attenMask` is TRUE for tokens that a query does not
+    see.
+    """
     _check_heads(num_heads, num_kv_heads, dim)
     batch, longest = len(actual_seq_lengths), max(actual_seq_lengths, default=0)
     if min(actual_seq_lengths, default=1) < 1 or block_size < 1:
@@ -113,7 +133,13 @@ def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_he
 
 
 def _slots(block_table: Array | None, longest: int, block_size: int, batch: int) -> Array:
-    """Return the slot of each token; any slot after the end of a sequence. Without a table the tokens are in order."""
+    """Return the slots of the tokens of each sequence, [batch, longest].
+
+    Entries after the end of a sequence have no meaning. Without a table, token t is in slot t.
+
+    Raises:
+        ValueError: if the table has another number of sequences or too few blocks.
+    """
     token = jnp.arange(longest)
     if block_table is None:
         return jnp.tile(token, (batch, 1))
@@ -124,7 +150,7 @@ def _slots(block_table: Array | None, longest: int, block_size: int, batch: int)
 
 
 def _hidden_tokens(mask: Array | None, batch: int, longest: int) -> Array | None:
-    """Return the mask as [sequences, 1, tokens], or None; raise ValueError if its shape differs."""
+    """Return the mask as [1 or sequences, 1, tokens], or None without a mask; raise ValueError for other shapes."""
     if mask is None:
         return None
     if mask.shape not in ((1, longest), (batch, longest)):
@@ -136,7 +162,11 @@ def _hidden_tokens(mask: Array | None, batch: int, longest: int) -> Array | None
 def prompt_flash_attention(
     query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
 ):
-    """Return causal attention of padded prompts; padding rows are 0."""
+    """Return causal attention of prompts that are padded to `max_input_len` rows; padding rows are 0.
+
+    Without `actual_seq_lengths`, no prompt has padding. `atten_mask` is TRUE for keys that a query does not see; it
+    hides them in addition to the later keys. The tensors have separate axes for prompts and rows, or one for both.
+    """
     _check_heads(num_heads, num_kv_heads, dim)
     length = max_input_len
     if length < 1 or not all(0 <= seq_length <= length for seq_length in actual_seq_lengths):
@@ -158,7 +188,7 @@ def prompt_flash_attention(
 
 
 def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
-    """Return the mask as [1 or sequences, queries, keys], or None; raise ValueError if its shape differs."""
+    """Return the mask as [1 or sequences, queries, keys], or None without a mask; raise ValueError for other shapes."""
     if mask is None:
         return None
     pairs = length, length
@@ -172,7 +202,11 @@ def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
 
 @vendor.implements("diopiApplyPenalty")
 def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
-    """Return logits minus count · frequency penalty and minus the presence penalty at the tokens of each sequence."""
+    """Return logits [sequences, vocabulary], minus a penalty for each token that a sequence already contains.
+
+    Sequence b contains the tokens p_token_ids[e] with the counts p_token_counts[e], for e from p_cumsum_seq_len[b] up
+    to p_cumsum_seq_len[b + 1]. The penalty is count · frequency_penalty[b] + presence_penalty[b].
+    """
     check_shapes(logits.shape[:1], presence_penalty=presence_penalty, frequency_penalty=frequency_penalty)
     check_shapes(p_token_ids.shape, p_token_counts=p_token_counts)
     check_shapes((logits.shape[0] + 1,), p_cumsum_seq_len=p_cumsum_seq_len)
@@ -184,7 +218,10 @@ def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_to
 
 @vendor.implements("diopiApplyPenaltyV2")
 def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
-    """Return logits with the repetition, frequency and presence penalties applied in this order at flat positions."""
+    """Return logits with the repetition, frequency and presence penalties applied in this order.
+
+    All other arguments have one entry per penalized logit; `p_token_ids` contains positions in the flattened logits.
+    """
     check_shapes(
         presence_penalty.shape,
         frequency_penalty=frequency_penalty,
@@ -201,7 +238,7 @@ def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_pen
 
 @vendor.implements("diopiMatmulAllReduce")
 def matmul_all_reduce(x1, x2, bias, reduce_op):
-    """Return x1 x2 + bias, as on a single device."""
+    """Return x1 @ x2 + bias, the result in a group of one rank; nothing is communicated."""
     if reduce_op != "sum":
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if x2.ndim != 2 or x1.ndim not in (2, 3) or x1.shape[-1] != x2.shape[0]:

@@ -12,12 +12,13 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
-from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.functional import Adapted
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.activation import stable_log_softmax
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.pointwise import log1p
 from diopi_impl.jax_cpu.sizes import check_shapes, check_size
+from diopi_impl.specs import OutSpec
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction
 
@@ -41,7 +42,7 @@ def _vjp(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Ar
 
 
 def _element_gradient(grad_output: Array, input: Array, reduction: Reduction) -> Array:
-    """Return the gradients of the element losses from the gradient of the reduced loss."""
+    """Return the gradients of the element losses, in the shape of input, from the gradient of the reduced loss."""
     return _vjp(lambda losses: _reduce(losses, reduction), jnp.zeros(input.shape, grad_output.dtype), grad_output)
 
 
@@ -134,7 +135,7 @@ def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
 
 @vendor.implements("diopiSigmoidFocalLossBackward")
 def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
-    """Return the gradient of the logits of the focal loss."""
+    """Return the gradient of `sigmoid_focal_loss` with respect to the logits `input`."""
     check_shapes(input.shape, target=target)
     # JAX's derivative of the sigmoid, σ·(1 − σ), is 0 where σ rounds to 1
     p, not_p = jax.nn.sigmoid(input), jax.nn.sigmoid(-input)
@@ -158,7 +159,7 @@ def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
 
 
 def _checked_classes(input: Array, target: Array, weight: Array | None) -> Array:
-    """Return the target, class indices as int64; raise ValueError if shapes do not fit."""
+    """Return the target: class indices as int64, or probabilities unchanged. Raise ValueError if shapes do not fit."""
     *outer, classes = jnp.shape(_classes_last(input))
     check_shapes((classes,), weight=weight)
     if jnp.issubdtype(target.dtype, jnp.floating):
@@ -233,7 +234,17 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
 
 
 def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) -> tuple[Array, Array]:
-    """Return the extended labels, with a blank before, between and after them, padded with blanks, and their counts."""
+    """Return the labels with a blank before, between and after them (extended labels), and their numbers.
+
+    Args:
+        targets: the labels, [samples, …] or packed in one axis.
+        lengths: the number of labels of each sample.
+        longest: the largest of these numbers.
+        blank: the class of the blank.
+
+    Returns:
+        The extended labels, [samples, 2 · longest + 1], padded with blanks, and 2 · lengths + 1.
+    """
     positions = jnp.arange(longest)
     if targets.ndim == 1:
         starts = jnp.cumsum(lengths) - lengths
@@ -293,7 +304,7 @@ def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: i
         raise ValueError(f"{name} have shape {lengths.shape}, expected ({samples},)")
     invalid = lengths[(lengths < 0) | (lengths > limit)]
     if invalid.size:
-        raise ValueError(f"{name} contain {invalid[0]}, expected lengths up to {limit}")
+        raise ValueError(f"{name} contain {invalid[0]}, expected lengths from 0 to {limit}")
 
 
 def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any]) -> Adapted:

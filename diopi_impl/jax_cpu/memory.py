@@ -17,7 +17,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 LARGE = 2**24
-"""Results of more bytes than this are lent; for smaller ones malloc reuses freed memory itself."""
+"""Results of more bytes than this are lent. For smaller results, malloc itself reuses freed memory."""
 
 MAX_SPARES = 16
 """The maximum number of arrays that wait to be reused."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.functional import Adapted
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import to_ranks
 from diopi_impl.jax_cpu.geometry import (
@@ -27,6 +27,7 @@ from diopi_impl.jax_cpu.geometry import (
 )
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.specs import OutSpec
 from diopi_proto.prototype import Prototype
 
 LEAST_AREA = 1e-14
@@ -91,7 +92,7 @@ def _polygon_overlap_ratios(polygons_a: Array, polygons_b: Array, mode: int, ali
 
 
 def _overlap_ratios(area_a: Array, area_b: Array, common: Array, mode: int) -> Array:
-    """Return intersection over union (mode 0) or over the first area (mode 1); 0 for boxes without area."""
+    """Return intersection over union (mode 0) or over the first area (mode 1); 0 for boxes smaller than LEAST_AREA."""
     has_area = jnp.minimum(area_a, area_b) >= LEAST_AREA
     base = area_a + area_b - common if mode == 0 else area_a + jnp.zeros_like(common)
     return jnp.where(has_area, common / jnp.where(has_area, base, 1), 0)
@@ -138,7 +139,10 @@ def _drop_negative_indices(prototype: Prototype, function: Callable[..., Any]) -
 
 @vendor.implements("diopiNmsMmcv", adapt=_drop_negative_indices)
 def nms(dets, scores, iou_threshold, offset):
-    """Return the boxes that non-maximum suppression selects, by descending score, and −1 for all other boxes."""
+    """Return the indices of the boxes that non-maximum suppression selects, by descending score.
+
+    The index of a box that is not selected is replaced by −1; the adapter removes these entries.
+    """
     _check_columns(4, dets=dets)
     check_shapes(dets.shape[:1], scores=scores)
     order = jnp.argsort(to_ranks(scores), descending=True)
@@ -149,7 +153,10 @@ def nms(dets, scores, iou_threshold, offset):
 
 @vendor.implements("diopiNmsRotatedMmcv", adapt=_drop_negative_indices)
 def nms_rotated(dets, scores, order, dets_sorted, iou_threshold, multi_label):
-    """Return the rotated boxes that non-maximum suppression selects, and −1 for all other boxes."""
+    """Return the indices of the rotated boxes that non-maximum suppression selects, in the order of `order`.
+
+    The index of a box that is not selected is replaced by −1; the adapter removes these entries.
+    """
     _check_columns(6 if multi_label else 5, dets=dets, dets_sorted=dets_sorted)
     check_shapes(dets.shape, dets_sorted=dets_sorted)
     check_shapes(dets.shape[:1], scores=scores, order=order)
@@ -215,7 +222,10 @@ def convex_iou(pointsets, polygons):
 
 @vendor.implements("diopiConvexGiouMmcv")
 def convex_giou(pointsets, polygons):
-    """Return the gradient by the nine points and the value of the generalized IoU of each hull and quadrilateral."""
+    """Return the generalized IoU of each hull of nine points and its quadrilateral, with the gradient: (n, 19).
+
+    The first 18 columns are the gradient with respect to the points, and the last column is the generalized IoU.
+    """
     _check_columns(18, pointsets=pointsets)
     _check_columns(8, polygons=polygons)
     check_shapes((len(pointsets), 8), polygons=polygons)

@@ -51,7 +51,7 @@ def _selected_rows(is_selected: Array) -> tuple[Array, Array]:
 
 @vendor.implements("diopiIou3dNms3dMmcv")
 def iou3d_nms3d(boxes, nms_overlap_thresh):
-    """Return the boxes that non-maximum suppression selects by rotated overlap."""
+    """Return the indices that non-maximum suppression selects by rotated overlap, padded, and their number."""
     _check_columns(2, 7, boxes=boxes)
     return _selected_rows(
         non_maximum_suppression(
@@ -62,10 +62,10 @@ def iou3d_nms3d(boxes, nms_overlap_thresh):
 
 @vendor.implements("diopiIou3dNms3dNormalMmcv")
 def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
-    """Return the boxes that non-maximum suppression selects by overlap without rotation."""
+    """Return the indices that non-maximum suppression selects by overlap without rotation, padded, and their number."""
     _check_columns(2, 7, boxes=boxes)
-    centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
-    upright = jnp.concatenate([centres - halves, centres + halves], 1)
+    centers, halves = boxes[:, :2], boxes[:, 3:5] / 2
+    upright = jnp.concatenate([centers - halves, centers + halves], 1)
     return _selected_rows(
         non_maximum_suppression(len(boxes), upright_suppression(upright, nms_overlap_thresh, 0, LEAST_UNION))
     )
@@ -75,7 +75,7 @@ def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
 
 
 def _box_coordinates(points: Array, box: Array) -> Array:
-    """Return points in the box's coordinates, relative to its centre in x and y and to its bottom in z."""
+    """Return points in the box's coordinates, relative to its center in x and y and to its bottom in z."""
     x, y, z = (points[..., i] - box[i] for i in range(3))
     cosine, sine = jnp.cos(box[6]), jnp.sin(box[6])
     return jnp.stack([x * cosine + y * sine, y * cosine - x * sine, z], -1)

@@ -223,7 +223,15 @@ def modulated_deform_conv_backward(
 
 
 def _deformable_attention(value: Array, locations: Array, weights: Array, shapes: Array, starts: Array) -> Array:
-    """Return the weighted sums of samples (B, Q, M, D), accumulated over levels and points."""
+    """Return the weighted sums of samples of all levels and points: (B, Q, M, D).
+
+    Args:
+        value: the features of all levels, (B, cells, M, D), for M heads.
+        locations: the points, as x and y from 0 to 1, (B, Q, M, levels, points, 2).
+        weights: the weights of the samples, (B, Q, M, levels, points).
+        shapes: the height and width of each level, (levels, 2).
+        starts: the number of cells before each level, (levels).
+    """
     b, s, heads, d = value.shape
     rows = value.reshape(b * s * heads, d)
     image, head = jnp.arange(b)[:, jnp.newaxis, jnp.newaxis], jnp.arange(heads)

@@ -52,7 +52,7 @@ def sigmoid_focal_loss(input, target, weight, gamma, alpha):
 
 @vendor.implements("diopiSigmoidFocalLossBackwardMmcv")
 def sigmoid_focal_loss_backward(input, target, weight, gamma, alpha):
-    """Return the gradient of the loss by the logits."""
+    """Return the gradient of the loss with respect to the logits."""
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, -alpha, 1 - alpha)
@@ -79,7 +79,7 @@ def softmax_focal_loss(softmax, target, weight, gamma, alpha):
 
 @vendor.implements("diopiSoftmaxFocalLossBackwardMmcv")
 def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
-    """Return the gradient of the loss by the logits."""
+    """Return the gradient of the loss with respect to the logits."""
     _check_rows("softmax", softmax, target)
     p = _target_probability(softmax, target)
     scale = alpha * _row_weights(target, weight, softmax.shape[1])

@@ -1,4 +1,4 @@
-"""MMCV's synchronised batch normalisation, and its activation with bias."""
+"""MMCV's synchronized batch normalization, and its activation with bias."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def sync_bn_var(input, mean):
 
 @vendor.implements("diopiSyncBnOutputMmcv")
 def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, eps, momentum, group_size):
-    """Return updated running statistics, the normalized input, the standard deviation, and the affine result."""
+    """Return updated running statistics, the normalized input, the standard deviation, and the result.
+
+    The result is the normalized input · weight + bias, or the normalized input if weight or bias is missing.
+    """
     statistics = {"mean": mean, "var": var, "weight": weight, "bias": bias}
     _check_statistics("input", input, running_mean=running_mean, running_var=running_var, **statistics)
     std = jnp.sqrt(var + eps)
@@ -58,7 +61,7 @@ def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, ep
 
 
 def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
-    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
+    """Return the running statistic, moved toward `new` by the factor `momentum`; None if there is no statistic."""
     return None if running is None else momentum * new + (1 - momentum) * running
 
 

@@ -1,4 +1,4 @@
-"""MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores.
+"""MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores.
 
 Distances are computed center by center, so that no call needs memory for the distances of all pairs.
 """
@@ -18,15 +18,15 @@ from diopi_impl.jax_cpu import vendor
 UNKNOWN_DISTANCE = 1e10
 """The initial value of squared distances."""
 
-MAX_NEIGHBOURS = 100
-"""The maximum number of neighbours per point in `knn`."""
+MAX_NEIGHBORS = 100
+"""The maximum number of neighbors per point in `knn`."""
 
 CENTERS_PER_STEP = 8
-"""The number of centres whose distances are computed together."""
+"""The number of centers whose distances are computed together."""
 
 
 def _squared_distances(points: Array, center: Array) -> Array:
-    """Return the squared distances of points (…, N, 3) from a centre (…, 3)."""
+    """Return the squared distances of points (…, N, 3) from a center (…, 3)."""
     return jnp.square(points - center[..., jnp.newaxis, :]).sum(-1)
 
 
@@ -71,7 +71,10 @@ def _set_of_rows(counts: Array, rows: int) -> Array:
 
 @vendor.implements("diopiStackBallQueryMmcv")
 def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius, sample_num):
-    """Return indices of the first points within the radius of each center, for concatenated sets; −1, 0, … if none."""
+    """Return the indices of the first points within the radius of each center, for concatenated sets.
+
+    The indices are those in the set of the center. If there is no such point, they are −1, 0, 0, …
+    """
     if not center_xyz.size:
         return jnp.zeros(idx.shape, int)
     set_of_point = _set_of_rows(xyz_batch_cnt, len(xyz))
@@ -89,7 +92,14 @@ def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, 
 
 
 def _furthest_points(distances_from: Callable[[Array], Array], points: int, count: int, dtype: Any) -> Array:
-    """Return the indices of furthest-point sampling, which starts at point 0."""
+    """Return the indices of the points that furthest-point sampling chooses, the first of which is 0.
+
+    Args:
+        distances_from: returns the distances of all points from the point with an index.
+        points: the number of points.
+        count: the number of points to choose.
+        dtype: the type of the distances.
+    """
 
     def choose(step: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Choose the point with the largest distance to its nearest chosen point."""
@@ -122,7 +132,11 @@ def furthest_point_sampling_with_dist(points_dist, num_points):
 
 
 def _nearest_points(points: Array, centers: Array, count: int, missing: float) -> tuple[Array, Array]:
-    """Return squared distances and indices of the nearest points, ties by index; pad with `missing` and 0."""
+    """Return the squared distances and the indices of the `count` nearest points of each center: (B, n, count).
+
+    Points at the same distance are sorted by index. If there are too few points, the distances are padded with
+    `missing`, and the indices with 0.
+    """
     missing_count = max(count - points.shape[1], 0)
 
     def row(points: Array, center: Array) -> tuple[Array, Array]:
@@ -137,8 +151,8 @@ def _nearest_points(points: Array, centers: Array, count: int, missing: float) -
 @vendor.implements("diopiKnnMmcv")
 def knn(xyz_tensor, new_xyz_tensor, nsample):
     """Return the indices and squared distances of the k nearest points of each center."""
-    if not 1 <= nsample <= MAX_NEIGHBOURS:
-        raise ValueError(f"nsample is {nsample}, expected 1 to {MAX_NEIGHBOURS}")
+    if not 1 <= nsample <= MAX_NEIGHBORS:
+        raise ValueError(f"nsample is {nsample}, expected 1 to {MAX_NEIGHBORS}")
     distances, indices = _nearest_points(xyz_tensor, new_xyz_tensor, nsample, UNKNOWN_DISTANCE)
     return indices, distances
 
@@ -215,17 +229,17 @@ def stack_group_points_backward(
 
 
 def _assign_scores(points: Array, centers: Array, scores: Array, knn_idx: Array) -> Array:
-    """Return Σ score · (neighbour − center) over the score matrices: (B, O, n, K)."""
+    """Return Σ score · (neighbor − center) over the score matrices: (B, O, n, K)."""
     is_valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
     batches = jnp.arange(len(points))[:, jnp.newaxis, jnp.newaxis]
-    neighbours = jnp.where(is_valid, knn_idx, 0)
+    neighbors = jnp.where(is_valid, knn_idx, 0)
     center_index = jnp.broadcast_to(knn_idx[..., :1], knn_idx.shape)
     weights = jnp.where(is_valid[..., jnp.newaxis], scores, 0)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
         """Add the products for a score matrix to the result."""
         step_points, step_centers, weight = step_inputs
-        relative = step_points[batches, neighbours] - step_centers[batches, center_index]
+        relative = step_points[batches, neighbors] - step_centers[batches, center_index]
         return total + jnp.einsum("bnko,bnk->bonk", relative, weight), None
 
     zeros = jnp.zeros((len(points), points.shape[3], *knn_idx.shape[1:]), points.dtype)

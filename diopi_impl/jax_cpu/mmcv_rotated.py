@@ -105,13 +105,13 @@ def riroi_align_rotated_backward(
 # Feature alignment
 
 BOX_POINTS = ((0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1))
-"""The points of a box in units of half its width and height: the centre first, then the corners."""
+"""The points of a box in units of half its width and height: the center first, then the corners."""
 
 
 def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, points: int) -> Array:
     """Return the sums of the samples at the points of each position's box: (N, H, W, C)."""
     if points not in (1, 5):
-        raise ValueError(f"points is {points}, expected 1 for the centre or 5 for the corners too")
+        raise ValueError(f"points is {points}, expected 1 for the center or 5 for the corners too")
     n, _, h, w = shape
     y, x, width, height = (boxes[..., k] * scale for k in range(4))
     cos, sin = jnp.cos(boxes[..., 4]) / 2, jnp.sin(boxes[..., 4]) / 2

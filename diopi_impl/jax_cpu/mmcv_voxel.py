@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.functional import Adapted
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.specs import OutSpec
 from diopi_proto.prototype import Prototype
 
 # Voxels
@@ -42,7 +43,7 @@ def _starts_run(rows: Array) -> Array:
 
 @vendor.implements("diopiHardVoxelizeMmcv")
 def hard_voxelize(voxels, coors, num_points_per_voxel, points, voxel_size, coors_range, max_points, max_voxels, NDim):
-    """Return the points, the cell and the point count of each voxel, and the number of voxels.
+    """Return the points, the cell and the point count of each voxel, and the number of voxels, at most `max_voxels`.
 
     The implementation sorts the points by cell, so that the points of a voxel are neighbors.
     """
@@ -94,7 +95,10 @@ def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 @vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_drop_empty_rows)
 def dynamic_point_to_voxel(feats, coors, reduce_type):
-    """Return the features and the cell of each voxel, the voxel of each point, and the point count of each voxel."""
+    """Return the features and the cell of each voxel, the voxel of each point, and the point count of each voxel.
+
+    The voxel of a point is an index of a row of the first two results; −1 for a point with a negative cell index.
+    """
     _check_reduction(reduce_type)
     count, is_outside = len(feats), (coors < 0).any(1)
     order = jnp.lexsort((*reversed(coors.T), is_outside))
@@ -224,15 +228,15 @@ def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, 
         raise ValueError(f"numActOut is {numActOut}, expected {rows}, the rows of a submanifold")
     if not features.size:
         return jnp.zeros((numActOut, co), features.dtype)
-    numbers, pairs, centre = _kernel_positions(indicePairs, indiceNum, (rows, numActOut), _inverse, _subM)
+    numbers, pairs, center = _kernel_positions(indicePairs, indiceNum, (rows, numActOut), _inverse, _subM)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
         """Add the products for a kernel position to the output rows."""
         number, (inputs, outputs), matrix = step_inputs
         products = features.at[inputs].get(mode="fill", fill_value=0) @ matrix
-        return total.at[outputs].add(jnp.where(number == centre, 0, products), mode="drop"), None
+        return total.at[outputs].add(jnp.where(number == center, 0, products), mode="drop"), None
 
-    initial = features @ matrices[centre] if _subM else jnp.zeros((numActOut, co), features.dtype)
+    initial = features @ matrices[center] if _subM else jnp.zeros((numActOut, co), features.dtype)
     return lax.scan(add, initial, (numbers, pairs, matrices))[0]
 
 
@@ -246,19 +250,19 @@ def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _in
     if not (features.size and outGrad.size):
         return [jnp.zeros_like(features), jnp.zeros_like(filters)]
     row_counts = len(features), len(outGrad)
-    numbers, pairs, centre = _kernel_positions(indicePairs, indiceNum, row_counts, _inverse, _subM)
+    numbers, pairs, center = _kernel_positions(indicePairs, indiceNum, row_counts, _inverse, _subM)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         """Add the gradients for a kernel position to the input rows; return the gradient of its matrix."""
         number, (inputs, outputs), matrix = step_inputs
-        grad = jnp.where(number == centre, 0, outGrad.at[outputs].get(mode="fill", fill_value=0))
+        grad = jnp.where(number == center, 0, outGrad.at[outputs].get(mode="fill", fill_value=0))
         inputs_features = features.at[inputs].get(mode="fill", fill_value=0)
         return total.at[inputs].add(grad @ matrix.T, mode="drop"), inputs_features.T @ grad
 
-    initial = outGrad @ matrices[centre].T if _subM else jnp.zeros_like(features)
+    initial = outGrad @ matrices[center].T if _subM else jnp.zeros_like(features)
     grad_features, grad_matrices = lax.scan(add, initial, (numbers, pairs, matrices))
     if _subM:
-        grad_matrices = grad_matrices.at[centre].add(features.T @ outGrad)
+        grad_matrices = grad_matrices.at[center].add(features.T @ outGrad)
     return [grad_features, grad_matrices.reshape(filters.shape)]
 
 

@@ -1,4 +1,4 @@
-"""Optimizer steps, each call one in-place update, and gradient clipping."""
+"""Optimizer steps and gradient clipping. The functions return the tensors that the standard updates in place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from diopi_impl.jax_cpu.registration import implements_optimizer
 
 @implements_optimizer("diopiSgd")
 def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
-    """Return the parameters and the momentum buffer after a step of stochastic gradient descent."""
+    """Return the parameters and the momentum buffer after a step of stochastic gradient descent.
+
+    Without a buffer (None), the step is that with an empty one, and None takes its place in the results.
+    """
     d = grad + weight_decay * param
     if momentum == 0:
         return param - lr * d, buf
@@ -126,7 +129,7 @@ HostArray = NDArray[Any]
 
 @vendor.implements("diopiClipGradNorm", adapt=apply_directly)  # NumPy: the norm decides whether anything is written
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
-    """Return the total norm, and the gradients scaled down if it is larger than max_norm."""
+    """Return the total norm, and the gradients, which are scaled to max_norm if the total norm is larger."""
     with np.errstate(all="ignore"):
         wide = [grad.astype(np.float64) for grad in grads]
         total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in wide]), norm_type)

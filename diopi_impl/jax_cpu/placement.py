@@ -42,7 +42,7 @@ def current_device() -> jax.Device | None:
 
 
 def check_dtypes(device: jax.Device, dtypes: Iterable[np.dtype[Any]]) -> None:
-    """Raise UnsupportedDtypeError if the device does not compute with one of the element types."""
+    """Raise UnsupportedDtypeError if there is an element type with which the device can't compute."""
     for dtype in dtypes:
         if refusal := _ask_device(device, dtype):
             raise UnsupportedDtypeError(f"{device}: {refusal}")

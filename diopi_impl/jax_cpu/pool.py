@@ -22,6 +22,7 @@ from diopi_impl.jax_cpu.registration import implements_ranks
 from diopi_impl.jax_cpu.windows import AxisWindows, SlidingWindows, adaptive_axes, sliding_axes, sliding_windows
 
 F = TypeVar("F", bound=Callable[..., Any])
+"""The decorated implementation."""
 
 MAX_UNROLLED = 64
 """The maximum number of window positions that are compared one by one, without gathering the windows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 from numpy.typing import NDArray
 
@@ -20,20 +20,33 @@ PrepareArguments = Callable[[dict[str, Any]], None]
 
 def prepare_on_host(prepare: PrepareArguments, adapter: Adapter = adapt_by_compiling) -> Adapter:
     """Return an adapter that calls `prepare`, which checks or replaces the arguments on the host, before the call."""
+    return lambda prototype, function: PreparedOnHost(prototype, prepare, adapter(prototype, function))
 
-    def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-        """Adapt an implementation so that `prepare` runs before it."""
-        run = adapter(prototype, function)
 
-        def prepare_and_call(arguments: Sequence[Any], out: Sequence[Any]) -> Sequence[Any]:
-            """Prepare the arguments, then call the implementation."""
-            named_arguments = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
-            prepare(named_arguments)
-            return run(list(named_arguments.values()), out)
+@final
+class PreparedOnHost:
+    """An implementation whose arguments are checked or replaced on the host before the call.
 
-        return prepare_and_call
+    Args:
+        prototype: the standard function.
+        prepare: checks or replaces the arguments.
+        adapted: the implementation.
+    """
 
-    return adapt
+    def __init__(self, prototype: Prototype, prepare: PrepareArguments, adapted: Adapted) -> None:
+        self.adapted = adapted
+        self._names = [p.name for p in prototype.arguments]
+        self._prepare = prepare
+
+    def __call__(self, arguments: Sequence[Any], out: Sequence[Any]) -> Sequence[Any]:
+        """Prepare the arguments, then call the implementation."""
+        return self.adapted(self.prepare_arguments(arguments), out)
+
+    def prepare_arguments(self, arguments: Sequence[Any]) -> list[Any]:
+        """Return the arguments with which the implementation is called."""
+        named_arguments = dict(zip(self._names, arguments, strict=True))
+        self._prepare(named_arguments)
+        return list(named_arguments.values())
 
 
 def check_positions(name: str, positions: HostArray, low: int, high: int) -> None:

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import final
 
 MAX_BYTES = 2**29
-"""The size of a store in bytes from which on the programs that were not used for the longest time are deleted."""
+"""The maximum size of a store in bytes. Programs are deleted when a process finds more than three quarters in use."""
 
 _MAGIC = b"DIOPI program 1\n"
 """The first bytes of a file with a program, which include the version of the format."""
 
 _DIGEST_BYTES = 32
-"""The size of the SHA-256 of the content, which follows the first bytes."""
+"""The size of a SHA-256 digest: those of the payload and of the key follow `_MAGIC`, in this order."""
 
 _SUFFIX = ".program"
 """The end of the names of these files."""
@@ -38,8 +38,9 @@ class ProgramStore:
 
     Args:
         folder: the folder; it is created if it is missing.
-        environment: a digest of everything that decides about a program and is the same in the whole process.
-        max_bytes: the maximum size of the folder. Each process may exceed it once, by the programs that it adds.
+        environment: a digest of what programs depend on besides their keys (`environment.digest_environment`).
+        max_bytes: the maximum size of the folder. A process measures the folder only before its first program, so that
+            processes that add programs at the same time may exceed the size.
     """
 
     def __init__(self, folder: Path, environment: str, max_bytes: int = MAX_BYTES) -> None:
@@ -64,7 +65,7 @@ class ProgramStore:
         return program
 
     def write(self, key: str, program: bytes) -> None:
-        """Store a program, if there is room for it; do nothing if the folder can't be written."""
+        """Store a program under a key, if there is room for it; do nothing if the folder can't be written."""
         if not self._is_usable:
             return
         payload = _digest(key) + zlib.compress(program, 1)
@@ -83,10 +84,12 @@ class ProgramStore:
         return self._folder / f"{_digest(key).hex()}{_SUFFIX}"
 
     def _make_room(self) -> int:
-        """Delete the programs that were not used for the longest time, until half of the store is free if it was full.
+        """Delete programs until half of the store is free, if more than three quarters of it are in use.
+
+        The programs that were not used for the longest time are deleted first.
 
         Returns:
-            The bytes that are free.
+            The number of free bytes.
         """
         files = sorted(_files(self._root), key=lambda file: file[1].st_mtime)
         used = sum(status.st_size for _, status in files)

@@ -53,7 +53,7 @@ PROGRAM_MEMORY_DIVISOR = 16
 """Cached programs may use the machine's memory divided by this number."""
 
 MAX_DROPPED_KEYS = 2**16
-"""The maximum number of dropped programs whose keys are remembered."""
+"""The maximum number of dropped programs whose keys are remembered. If there are more, all keys are forgotten."""
 
 LARGE = 2**14
 """A program is optimized if one of its arrays has more elements than this."""
@@ -89,9 +89,13 @@ takes up to twenty times as long.
 """
 
 LONG_ROWS = 2**15
-"""XLA itself computes sums over rows of at least this length, for which YNNPACK takes 10 to 200 times as long."""
+"""The length from which on XLA itself adds up rows, for which YNNPACK takes 10 to 200 times as long.
+
+To sum an array over an axis is to add up its rows: the parts with all axes behind the summed one.
+"""
 
 logger = logging.getLogger(__name__)
+"""The logger that reports stored programs which can't be loaded or written."""
 
 _lowering_lock = Lock()
 """The lock for tracing and lowering programs.
@@ -176,11 +180,31 @@ class ProgramCache:
             return entry, program
         if device is not None:
             program = _compile_for_device(build(), arrays, device)
-        elif self.store is None or stored_as is None:
-            program = _compile(build(), arrays, options).program
         else:
-            program = _load_or_compile(self.store, f"{stored_as} {_signature(arrays)}", build, arrays, options)
+            program = self.compile(build, arrays, stored_as, options)
         return self._insert(key, program), program
+
+    def compile(
+        self,
+        build: Callable[[], Callable[[Any], Any]],
+        arrays: Any,
+        stored_as: str | None,
+        options: Options = MappingProxyType({}),
+    ) -> Program:
+        """Return a program for the CPU from the store of compiled programs, or compile it; the cache is not used.
+
+        Args:
+            build: returns the function to compile.
+            arrays: arguments with the shapes and types of all calls.
+            stored_as: see `program`.
+            options: see `program`.
+
+        Returns:
+            The program.
+        """
+        if self.store is None or stored_as is None:
+            return _compile(build(), arrays, options).program
+        return _load_or_compile(self.store, f"{stored_as} {_signature(arrays)}", build, arrays, options)
 
     def _insert(self, key: Hashable, program: Program) -> _CachedProgram:
         """Add a program to the cache, and drop the least recently used programs beyond its size."""
@@ -197,7 +221,7 @@ class ProgramCache:
             return entry
 
     def _drop(self, key: Hashable) -> None:
-        """Remove a program from the cache and remember its key."""
+        """Remove a program from the cache and remember the hash of its key."""
         self._programs.pop(key).program = None
         if len(self._dropped_hashes) >= MAX_DROPPED_KEYS:
             self._dropped_hashes.clear()
@@ -304,7 +328,7 @@ def _compile_for_device(function: Callable[[Any], Any], arrays: Any, device: jax
 
 
 def _choose_options(options: Options, jaxpr: Any) -> Options:
-    """Return the options for a program: if it sums long rows, XLA must not delegate sums to YNNPACK."""
+    """Return the options for a program: if it adds up long rows, XLA must not delegate sums to YNNPACK."""
     if not any(_sums_long_rows(equation) for equation in _nested_equations(jaxpr)):
         return options
     delegated = str(options.get(YNNPACK_OPTION, f"{SUMS},{PRODUCTS},{CONVOLUTIONS}")).split(",")
@@ -312,7 +336,7 @@ def _choose_options(options: Options, jaxpr: Any) -> Options:
 
 
 def _sums_long_rows(equation: Any) -> bool:
-    """Return whether an equation sums rows of at least `LONG_ROWS` elements."""
+    """Return whether an equation adds up rows of at least `LONG_ROWS` elements."""
     if equation.primitive.name != "reduce_sum":
         return False
     last = max(equation.params["axes"], default=-1)
@@ -403,7 +427,7 @@ def _needs_optimization(largest: int) -> bool:
 
 
 def _signature(arrays: Any) -> Any:
-    """Return the shapes and element types of arrays, nested in the same way as the arrays."""
+    """Return the shapes and element types of arrays, and the types of numbers, in tuples instead of the lists."""
     if isinstance(arrays, np.ndarray):
         return arrays.shape, arrays.dtype
     return tuple([_signature(array) for array in arrays]) if isinstance(arrays, list) else type(arrays)

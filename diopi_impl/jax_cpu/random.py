@@ -63,7 +63,10 @@ def dropout(input, p, train, generator, *, out):
 
 @implements_random("diopiRandomInp")
 def random(from_, to, generator, *, out):
-    """Return random integers in [from_, to): remainders of 64 random bits, which are uniform for spans below 2^40."""
+    """Return random integers in [from_, to): remainders of 64 random bits.
+
+    The probabilities of the integers differ by less than 2^−24, relative, if there are less than 2^40 integers.
+    """
     span = _count_integers(from_, to, out.dtype)
     bits = jax.random.bits(derive_key(generator), out.shape, jnp.uint64)
     return (bits % np.uint64(span) if span < 2**64 else bits).astype(jnp.int64) + from_
@@ -137,7 +140,10 @@ def randperm(n, generator):
 
 @implements_random("diopiMultinomial")
 def multinomial(input, num_samples, replacement, generator):
-    """Return drawn categories of each row, by Gumbel's trick: the largest of log-weight − ln(−ln u) is a sample."""
+    """Return `num_samples` categories for each row of input, drawn with the weights in the row.
+
+    Gumbel's trick draws a category: the one with the largest ln(weight) − ln(−ln u), where u is uniform in (0, 1).
+    """
     categories = input.shape[-1]
     if num_samples < 1 or (num_samples > categories and not replacement):
         raise ValueError(f"num_samples is {num_samples}, expected 1 to {categories}, or more with replacement")

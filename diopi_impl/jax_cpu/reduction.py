@@ -7,17 +7,17 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
 from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min, to_ranks
+from diopi_impl.specs import ResultSpec
 
 Axes = tuple[int, ...] | None
 """The axes that are reduced; None for all axes."""
 
 
 def _reduced_axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
-    """Return the axes to reduce in JAX's form: None for all axes."""
+    """Return the axes that `dim` names, or None for all axes; raise ValueError if an axis is invalid."""
     if dim is None or dim == ():
         return None
     axes = (dim,) if isinstance(dim, int) else dim
@@ -26,7 +26,7 @@ def _reduced_axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
 
 
 def _keeps_axes(input: Array, out: ResultSpec) -> bool:
-    """Return whether the result that the caller allocated has the reduced axes."""
+    """Return whether the result that the caller allocated keeps the reduced axes, with the size 1."""
     return out.ndim == input.ndim
 
 
@@ -66,13 +66,13 @@ def _take_extreme(
 
 @vendor.implements("diopiMax")
 def max_(input, dim, *, out):
-    """Return the maxima along an axis and their positions."""
+    """Return the first maximum along an axis, or the first NaN, and its position."""
     return _take_extreme(_argmax_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMin")
 def min_(input, dim, *, out):
-    """Return the minima along an axis and their positions."""
+    """Return the first minimum along an axis, or the first NaN, and its position."""
     return _take_extreme(_argmin_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 

@@ -24,7 +24,10 @@ Axis = Callable[[Array, Size], Cells]
 
 
 def border_cells(position: Array, length: Size) -> Cells:
-    """Return the cells of an axis that repeats its end elements for one step; positions further out have no cell."""
+    """Return the cells of positions on an axis that repeats its first and last element once.
+
+    Positions below −1 or above `length` have no cell.
+    """
     inside = (position >= -1) & (position <= length)
     place = jnp.clip(position, 0, length - 1)
     low = jnp.floor(place)
@@ -47,7 +50,14 @@ def zero_padded_cells(position: Array, length: Size) -> Cells:
 
 
 def sample_bilinear(rows: Array, row_index: Callable[[Array, Array], Array], y: Cells, x: Cells) -> Array:
-    """Return samples (positions…, channels); `row_index` returns the row of a cell in the position's plane."""
+    """Return the bilinear samples at positions: (positions…, channels).
+
+    Args:
+        rows: the cells of all planes, (cells, channels).
+        row_index: returns the rows of cells from their indices along y and along x, both (positions…).
+        y: the cells of the positions along y.
+        x: the cells of the positions along x.
+    """
     total: Any = 0
     for row, row_weight, has_row in y:
         for column, column_weight, has_column in x:

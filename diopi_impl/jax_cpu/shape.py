@@ -11,13 +11,13 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
-from diopi_impl.functional import Adapted, OutSpec, ResultSpec, apply_directly
+from diopi_impl.functional import Adapted, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes, normalize_axes
-from diopi_impl.jax_cpu.jit import adapt_by_compiling
-from diopi_impl.jax_cpu.placement import current_device
+from diopi_impl.jax_cpu.jit import Shortcut, adapt_by_compiling
 from diopi_impl.jax_cpu.positions import prepare_on_host
 from diopi_impl.jax_cpu.ranges import check_in_range
+from diopi_impl.specs import OutSpec, ResultSpec
 from diopi_proto.dtypes import category, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
@@ -53,23 +53,21 @@ def split_with_sizes(input, splitSizes, dim):
 
 @vendor.implements("diopiTranspose")
 def transpose(input, dim0, dim1):
-    """Swap two axes."""
+    """Return the input with two axes swapped."""
     for dim in (dim0, dim1):
         check_axes(input, dim)
     return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
 def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a permutation: if the last axis stays last, copy the rows of a view to the result instead."""
-    view, moved = apply_directly(prototype, np.transpose), adapt_by_compiling(prototype, function)
+    """Adapt a permutation: if the last axis stays last, copy a view of the input to the result, without a program."""
 
-    def copy_or_compute(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        """Copy the rows of a view or call the compiled permutation."""
+    def keeps_rows(arguments: Sequence[Any], out: Sequence[OutSpec]) -> bool:
+        """Return whether the last axis stays last."""
         input, dims = arguments
-        keeps_rows = input.ndim == len(dims) > 0 and dims[-1] in (-1, input.ndim - 1)
-        return (view if keeps_rows and current_device() is None else moved)(arguments, out)
+        return bool(input.ndim == len(dims) > 0 and dims[-1] in (-1, input.ndim - 1))
 
-    return copy_or_compute
+    return Shortcut(apply_directly(prototype, np.transpose), adapt_by_compiling(prototype, function), keeps_rows)
 
 
 @vendor.implements("diopiPermute", adapt=_permute_as_view)
@@ -80,19 +78,19 @@ def permute(input, dims):
 
 @vendor.implements("diopiExpand")
 def expand(input, *, out):
-    """Broadcast the input to the shape of the result."""
+    """Return the input, broadcast to the shape of the result."""
     return jnp.broadcast_to(input, out.shape)
 
 
 @vendor.implements("diopiFlip")
 def flip(input, dims):
-    """Reverse the order of elements along the axes."""
+    """Return the input with the order of elements reversed along the axes."""
     return jnp.flip(input, normalize_axes(input, dims))
 
 
 @vendor.implements("diopiRoll")
 def roll(input, shifts, dims):
-    """Shift elements along axes, or in the flattened input, and wrap around."""
+    """Return the input with elements shifted along axes, or in the flattened input; they wrap around."""
     if len(shifts) != (len(dims) or 1):
         raise ValueError(f"shifts {shifts} and dims {dims} differ in length")
     return jnp.roll(input, shifts, dims) if dims else jnp.roll(input, shifts[0])
@@ -100,7 +98,7 @@ def roll(input, shifts, dims):
 
 @vendor.implements("diopiRepeat")
 def repeat(input, repeats_size):
-    """Repeat the whole input along each axis, as np.tile."""
+    """Return the input repeated as a whole along each axis, as by np.tile."""
     if len(repeats_size) < input.ndim or min(repeats_size, default=0) < 0:
         raise ValueError(f"repeats_size {repeats_size} does not fit an input of shape {input.shape}")
     return jnp.tile(input, repeats_size)
@@ -131,7 +129,10 @@ def _check_value(arguments: dict[str, Any]) -> None:
 
 @vendor.implements("diopiPad", adapt=prepare_on_host(_check_value))
 def pad(input, pad, mode, value):
-    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around."""
+    """Return the input with elements added at both ends of the last axes, or removed where `pad` is negative.
+
+    New elements are a constant, or copies of elements by reflection, replication or wrap-around.
+    """
     margins = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     if len(margins) > input.ndim:
         raise ValueError(f"pad {pad} has more than two entries per axis of shape {input.shape}")
@@ -162,7 +163,7 @@ def unfold(input, dim, size, step):
 
 
 def _triangle(input: Array, diagonal: int, upper: bool) -> Array:
-    """Return the elements on and above (or below) a diagonal, 0 elsewhere."""
+    """Return the elements on and above a diagonal, or on and below it unless `upper`, and 0 elsewhere."""
     if input.ndim < 2:
         raise ValueError(f"input has shape {input.shape}, expected at least 2 axes")
     rows, columns = input.shape[-2:]
@@ -198,14 +199,15 @@ def _is_integer(spec: ResultSpec) -> bool:
 
 
 def _compute_dtype(spec: ResultSpec) -> Any:
-    """Return the type in which sequences are computed: float64, or the integer type itself."""
+    """Return the type in which `arange` and `fill` compute: float64, or the integer type of the result."""
     return to_numpy(spec.dtype) if _is_integer(spec) else jnp.float64
 
 
 def _convert_scalar(name: str, value: float, dtype: Dtype) -> bool | int | float:
     """Return a number converted to `dtype`, truncated for integer types.
 
-    As in PyTorch, half precision turns numbers out of range into infinities, and uint8 accepts −1 … −255 modulo 256.
+    As in PyTorch, numbers out of the range of half precision become infinite, and unsigned types accept negative
+    integers: uint8, for example, accepts −1 … −255 modulo 256.
 
     Args:
         name: the name of the argument, for the message.
@@ -281,7 +283,7 @@ def fill(value, *, out):
 
 @vendor.implements("diopiOnes")
 def ones(size):
-    """Return ones."""
+    """Return a tensor whose elements are 1."""
     return jnp.ones(size)
 
 
@@ -304,32 +306,30 @@ def cast_dtype(input):
 
 
 def _broadcast(src: NDArray[Any], *, out: ResultSpec) -> NDArray[Any]:
-    """Broadcast the source to the shape of the result."""
+    """Return the source, broadcast to the shape of the result."""
     return np.broadcast_to(src, out.shape)
 
 
 def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a copy: if the element type does not change, copy the elements directly to the result."""
-    copied, converted = apply_directly(prototype, _broadcast), adapt_by_compiling(prototype, function)
 
-    def copy_or_compute(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        """Copy the elements or call the compiled conversion."""
+    def keeps_dtype(arguments: Sequence[Any], out: Sequence[OutSpec]) -> bool:
+        """Return whether source and result have the same element type."""
         (src,), (dest,) = arguments, out
         assert isinstance(dest, ResultSpec)
-        is_copy = src.dtype == to_numpy(dest.dtype) and current_device() is None
-        return (copied if is_copy else converted)(arguments, out)
+        return bool(src.dtype == to_numpy(dest.dtype))
 
-    return copy_or_compute
+    return Shortcut(apply_directly(prototype, _broadcast), adapt_by_compiling(prototype, function), keeps_dtype)
 
 
 @vendor.implements("diopiCopyInp", adapt=_copy_directly)
 def copy_(src, *, out):
-    """Broadcast the source to the shape of the result; the adapter converts the element type."""
+    """Return the source, broadcast to the shape of the result; the adapter converts the element type."""
     return jnp.broadcast_to(src, out.shape)
 
 
 CHANNELS_LAST_RANK = {MemoryFormat.ChannelsLast1d: 3, MemoryFormat.ChannelsLast: 4, MemoryFormat.ChannelsLast3d: 5}
-"""The number of axes of tensors that can have a memory format."""
+"""The rank that a tensor must have, by memory format; all other formats are possible for every rank."""
 
 
 def _is_dense(array: NDArray[Any]) -> bool:
@@ -383,5 +383,5 @@ def get_native_memory_format():
 
 @vendor.implements("diopiTensorDestructionHook", adapt=apply_directly)
 def tensor_destruction_hook():
-    """Return no result."""
-    return ()  # this device stores no data about memory
+    """Return an empty tuple, as there is nothing to do: this device stores no data about memory."""
+    return ()

@@ -30,7 +30,17 @@ class AxisWindows:
 def _make_axis_windows(
     positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: int, padding: int
 ) -> AxisWindows:
-    """Return the windows with these positions; a position is unused if `in_window` is false."""
+    """Return the windows with these positions, of which those where `in_window` is false are unused.
+
+    Args:
+        positions: the positions of the windows, (windows, positions in a window).
+        in_window: which positions belong to their window, in the same shape.
+        size: the size of the axis.
+        padding: the padding of the axis.
+
+    Raises:
+        ValueError: if a window contains no element of the input.
+    """
     inside = in_window & (positions >= 0) & (positions < size)
     if not inside.any(1).all():
         raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")
@@ -74,7 +84,7 @@ def sliding_axes(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> list[AxisWindows]:
-    """Return the sliding windows along the last axes of an input; raise ValueError if the rank is wrong."""
+    """Return the sliding windows along the last axes of an input; raise ValueError if an argument is invalid."""
     rank = len(kernel_size)
     if not rank < len(shape) <= rank + 2:
         raise ValueError(f"a {len(shape)}-d input has no {rank} spatial axes")

@@ -23,12 +23,25 @@ from diopi_impl.numerics.validation import (
 
 # The possible values of the fields of a declaration; the attributes of `Numerics` explain them.
 Products = Literal["ieee", "tf32", "hf32", "bf16x3", "bf16"]
+"""The precision of the factors of float32 products."""
+
 Accumulation = Literal["float32", "half"]
+"""The type in which half-precision sums are accumulated."""
+
 Convolution = Literal["direct", "winograd-f2", "winograd-f4", "fft"]
+"""The algorithm of convolutions."""
+
 Subnormals = Literal["keep", "flush-results", "flush-inputs"]
+"""Whether subnormal numbers are kept, or flushed to zero as results or also as inputs."""
+
 SignedZeros = Literal["keep", "ignore"]
+"""Whether the signs of zeros are kept."""
+
 SumOrder = Literal["fixed", "run-to-run"]
+"""Whether the order of sums is the same in every run."""
+
 Float64 = Literal["ieee", "absent", "emulated"]
+"""Whether float64 is IEEE arithmetic, absent, or emulated with a lower precision."""
 
 
 def _define(definition: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, final, get_args, get_origin, get_type_hints
 
 from diopi_impl.errors import VendorError
 from diopi_impl.numerics.digest import LABELS, Declaration, to_table
-from diopi_impl.numerics.elementary import ELEMENTARY_FUNCTIONS
+from diopi_impl.numerics.elementary import ELEMENTARY_FUNCTIONS, largest_result
 from diopi_proto.interface import prototypes
 
 Bound = Any
@@ -140,6 +140,25 @@ def _elementary_problems(elementary: object) -> Iterator[str]:
             yield f"elementary.{name}: expected at least one error bound, found {bounds!r}"
         else:
             yield from _ambiguities(f"elementary.{name}", bounds)
+            yield from _worthless_bounds(name, bounds)
+
+
+def _worthless_bounds(name: str, bounds: Iterable[Bound]) -> Iterator[str]:
+    """Yield a message for each bound that permits too large an error of even the largest result in its range.
+
+    An absolute error is compared with the largest result, because results near a zero of a function have no relative
+    accuracy if the error of the function is absolute.
+    """
+    for bound in bounds:
+        result = largest_result(name, bound.minimum, bound.maximum)
+        absolute = bound.absolute / result if result else math.inf if bound.absolute else 0.0
+        permitted = bound.ulp * FLOAT32_EPSILON + bound.relative + absolute
+        if permitted > MAX_RELATIVE_ERROR:
+            yield (
+                f"elementary.{name}: for arguments from {bound.minimum:g} to {bound.maximum:g}, the permitted error is "
+                f"{permitted:.2g} times the largest result, {result:.2g} (absolute = {bound.absolute:g}), expected at "
+                f"most {MAX_RELATIVE_ERROR}: a result with a larger error is worth nothing"
+            )
 
 
 def _ambiguities(place: str, bounds: Iterable[Bound]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.adapter import torch_dtype
 
 aten = torch.ops.aten
+"""The operators of ATen."""
 
 ONE_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "diopiRelu": torch.relu,

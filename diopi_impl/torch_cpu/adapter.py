@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from diopi_impl.errors import UnsupportedDtypeError
-from diopi_impl.functional import Adapted, OutSpec, out_keyword, split_results
+from diopi_impl.functional import Adapted, out_keyword, split_results
+from diopi_impl.specs import OutSpec
 from diopi_impl.torch_cpu.overrides import current_observation
 from diopi_proto.implementations import takes_out
 from diopi_proto.prototype import Prototype

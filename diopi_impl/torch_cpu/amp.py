@@ -9,6 +9,7 @@ import torch
 from diopi_impl.torch_cpu import vendor
 
 aten: Any = torch.ops.aten
+"""The operators of ATen."""
 
 
 @vendor.implements("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
@@ -21,7 +22,11 @@ def unscale(scaled_grads, found_inf, inv_scale):
 
 @vendor.implements("diopiAmpUpdateScaleInp")
 def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
-    """Return the scale, reduced after an overflow or raised after `growth_interval` good steps, and the tracker."""
+    """Return the loss scale and the growth tracker, which counts steps without an overflow.
+
+    The scale is multiplied by `scale_backoff_factor` if `found_inf` is nonzero, and by `scale_growth_factor` after
+    `growth_interval` steps without an overflow.
+    """
     aten._amp_update_scale_(
         current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval
     )

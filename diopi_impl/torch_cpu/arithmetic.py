@@ -11,7 +11,7 @@ from diopi_impl.torch_cpu import vendor
 from diopi_proto.types import RoundMode
 
 Operand = Tensor | float
-"""An operand of a form that takes tensors or numbers."""
+"""An operand: a tensor, or a number if the form of the function takes a number."""
 
 BINARY: dict[str, Callable[..., Tensor]] = {
     "diopiMul": torch.mul,
@@ -30,6 +30,7 @@ BINARY: dict[str, Callable[..., Tensor]] = {
     "diopiBitwiseAnd": torch.bitwise_and,
     "diopiBitwiseOr": torch.bitwise_or,
 }
+"""The PyTorch function of each function of two operands."""
 
 
 def _make_binary_function(function: Callable[..., Tensor]) -> Callable[[Operand, Operand], Tensor]:
@@ -60,7 +61,7 @@ def sub(input, other, alpha):
 
 @vendor.implements("diopiDiv")
 def div(input, other, rounding_mode):
-    """Return input / other: exact, rounded down, or rounded towards zero, as rounding_mode says."""
+    """Return input / other, rounded down or toward zero if `rounding_mode` requests it."""
     name = None if rounding_mode == RoundMode.none else RoundMode(rounding_mode).name
     return torch.div(input, other, rounding_mode=name)
 
@@ -79,23 +80,23 @@ def addcdiv(input, tensor1, tensor2, value):
 
 @vendor.implements("diopiEqual")
 def equal(input, other):
-    """Return whether both tensors have the same shape and elements."""
+    """Return one Boolean: whether both tensors have the same shape and elements."""
     return input.shape == other.shape and bool(torch.eq(input, other).all())  # torch.equal requires equal types
 
 
 @vendor.implements("diopiForeachaddScalar")
 def foreach_add(inputs, other):
-    """Add a number to each tensor."""
+    """Return the sum of each tensor and a number."""
     return list(torch._foreach_add(inputs, other)) if inputs else []
 
 
 @vendor.implements("diopiForeachmulScalar")
 def foreach_mul(inputs, other):
-    """Multiply each tensor by a number."""
+    """Return the product of each tensor and a number."""
     return list(torch._foreach_mul(inputs, other)) if inputs else []
 
 
 @vendor.implements("diopiForeachmulTensor")
 def foreach_mul_by_tensor(inputs, other):
-    """Multiply each tensor by a tensor of one element."""
+    """Return the product of each tensor and the element of `other`, a tensor of one element."""
     return list(torch._foreach_mul(inputs, other.reshape(()))) if inputs else []

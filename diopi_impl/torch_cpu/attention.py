@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.generators import seeded_generator
 from diopi_impl.torch_cpu.registration import implements_flash, implements_multi_head
@@ -352,13 +352,13 @@ def _check_equal_heads(q: Tensor, k: Tensor) -> None:
 
 
 def _debug_mask(spec: ResultSpec | None) -> Tensor | None:
-    """Return a debug mask of ones, whose values are unspecified, or None if the caller omits it."""
+    """Return the debug mask, or None if the caller omits it. The standard does not specify its values: all are true."""
     return None if spec is None else torch.ones(spec.shape, dtype=torch.bool)
 
 
 @implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(q, k, v, dropout_p, is_causal, scale, gen, *, out):
-    """Return attention, the logarithms of the softmax divisors, and the dropout mask."""
+    """Return attention, the logarithms of the softmax divisors, and the debug mask (`_debug_mask`)."""
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)
@@ -377,7 +377,7 @@ def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p
 
 @implements_multi_head("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(q, k, v, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, scale, gen, *, out):
-    """Return attention for packed sequences, the logarithms of the divisors, and the dropout mask."""
+    """Return attention for packed sequences, the logarithms of the divisors, and the debug mask (`_debug_mask`)."""
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)

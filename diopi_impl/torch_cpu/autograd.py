@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def gradients(function: Callable[..., Tensor], grad_output: Tensor, *inputs: Tensor | None) -> list[Tensor | None]:
-    """Return the gradients of `function(*inputs)` by its inputs.
+    """Return the gradients of `function(*inputs)` with respect to the inputs.
 
     Args:
         function: a differentiable function.

@@ -23,7 +23,7 @@ FIRST_ADDRESS = 2**44
 """The address of the first block, far from all memory of the host."""
 
 ALIGNMENT = 512
-"""Every block begins at a multiple of this number, and as many bytes after a block belong to no other block."""
+"""Every block begins at a multiple of this number. At least as many addresses follow a block before the next one."""
 
 
 @final
@@ -78,7 +78,7 @@ class TorchRuntime:
         return address
 
     def free(self, address: int) -> None:
-        """Release a block."""
+        """Release the block that begins at an address; raise KeyError if there is none."""
         del self._blocks[address]
         self._addresses.remove(address)
 

@@ -10,17 +10,18 @@ from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.autograd import gradients
 
 aten = torch.ops.aten
+"""The operators of ATen."""
 
 
 @vendor.implements("diopiIndexBackward")
 def index_backward(zeros_like_input, indices, grad_output):
-    """Return zeros with grad_output added at the indexed elements."""
+    """Return `zeros_like_input` with grad_output added to the indexed elements."""
     return aten.index_put(zeros_like_input, indices, grad_output, accumulate=True)
 
 
 @vendor.implements("diopiIndexPut")
 def index_put(input, values, indices, accumulate):
-    """Write `values` to the indexed elements of input, or add them if `accumulate`."""
+    """Return input with `values` written to the indexed elements, or added to them if `accumulate`."""
     return aten.index_put(input, indices, values, accumulate)
 
 
@@ -64,6 +65,8 @@ def gather_backward(grad_output, input, dim, index):
 @vendor.implements("diopiScatter")
 def scatter(input, dim, src, index, reduce):
     """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
+    if reduce == "add":
+        return aten.scatter_add(input, dim, index, src)  # PyTorch deprecates the keyword for tensors
     return aten.scatter(input, dim, index, src, **_reduce_keyword(reduce))
 
 

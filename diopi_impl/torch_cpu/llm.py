@@ -1,4 +1,7 @@
-"""Kernels of language model serving, with PyTorch's attention for one sequence at a time."""
+"""Kernels for serving language models: token caches, decoding and prefill.
+
+Attention calls `attend`, and thus PyTorch's kernel, once per sequence.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,17 @@ from diopi_impl.torch_cpu.attention import attend, check_shapes
 
 @vendor.implements("diopiDestIndexCopyKV")
 def dest_index_copy_kv(out, k, dest_loc):
-    """Return the cache with the tokens `k` written to the slots `dest_loc`."""
+    """Return a copy of the cache `out` with row k[t] in row dest_loc[t]."""
     return out.index_copy(0, dest_loc.long(), k)
 
 
 def _token_slots(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_input_len: int) -> Any:
-    """Yield the position of each sequence in packed data, and the slots of its tokens."""
+    """Yield the columns of each sequence in packed data, and the rows of the cache that contain its tokens.
+
+    In packed data, the tokens of all sequences are in one axis; sequence b occupies b_seq_len[b] columns, from
+    b_start_loc[b] on. In the first `max_input_len` columns of `b_loc`, row b is right-aligned: it ends with the slots
+    (rows of the cache) of sequence b.
+    """
     check_shapes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)
     for slots, start, length in zip(b_loc, b_start_loc.tolist(), b_seq_len.tolist(), strict=True):
         yield slice(start, start + length), slots[max_input_len - length : max_input_len].long()
@@ -27,7 +35,11 @@ def _token_slots(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_inpu
 
 @vendor.implements("diopiTokenAttentionInference")
 def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
-    """Return q · k / √d of the new token of each sequence with all its cached tokens, per head."""
+    """Return a copy of `token_attention_out` [heads, packed tokens] with the scores q · k / √d of each sequence.
+
+    The query of a sequence is that of its new token, and the keys are those of all its cached tokens. Columns outside
+    all sequences are unchanged. Softmax is not applied.
+    """
     check_shapes((k.shape[0], *q.shape[1:]), k=k)
     scores = token_attention_out.clone()
     for query, (columns, slots) in zip(q, _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len), strict=True):
@@ -39,7 +51,7 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
 
 @vendor.implements("diopiTokenSoftmaxReduceVInference")
 def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
-    """Return the sum of the cached values, weighted with the softmax of the scores of each sequence."""
+    """Return the sum of a sequence's cached values, weighted by softmax(logics): [sequences, heads, head size]."""
     check_shapes((v.shape[0], logics.shape[0], v.shape[2]), v=v)
     wide = torch.float64 if logics.dtype is torch.float64 else torch.float32
     sums = [
@@ -51,7 +63,7 @@ def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, m
 
 @vendor.implements("diopiContextAttentionInference")
 def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
-    """Return causal attention of packed prompts; rows outside all sequences are unchanged."""
+    """Return a copy of `context_attention_out` with the causal attention in the rows of each sequence."""
     check_shapes(context_attention_out.shape, q=q, k=k, v=v)
     check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     out = context_attention_out.clone()
@@ -64,10 +76,17 @@ def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_s
 
 @vendor.implements("diopiPagedAttention")
 def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
-    """Return attention of one new token per sequence to cached tokens, which a table of blocks locates."""
+    """Return attention of one query per sequence to the tokens in a cache of blocks.
+
+    Without `block_table`, token t of each sequence is in slot t. `attenMask` is TRUE for tokens that a query does not
+    see.
+    """
     check_shapes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
     if min(block_size, num_heads, num_kv_heads, *actual_seq_lengths) < 1 or num_heads % num_kv_heads:
-        raise ValueError(f"block_size {block_size}, lengths {actual_seq_lengths} or {num_kv_heads} heads do not fit")
+        raise ValueError(
+            f"block_size is {block_size}, actual_seq_lengths are {actual_seq_lengths}, num_heads is {num_heads} and "
+            f"num_kv_heads is {num_kv_heads}; expected positive numbers, and num_heads to be a multiple of num_kv_heads"
+        )
     if attenMask is not None and attenMask.shape[-1] != max(actual_seq_lengths):
         raise ValueError(f"attenMask has shape {tuple(attenMask.shape)}, expected {max(actual_seq_lengths)} columns")
     hidden = torch.zeros(1, max(actual_seq_lengths), dtype=torch.bool) if attenMask is None else attenMask
@@ -88,10 +107,19 @@ def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_he
 def prompt_flash_attention(
     query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
 ):
-    """Return causal attention of padded prompts; padding rows are 0."""
+    """Return causal attention of prompts that are padded to `max_input_len` rows; padding rows are 0.
+
+    Without `actual_seq_lengths`, no prompt has padding. `atten_mask` is TRUE for keys that a query does not see; it
+    hides them in addition to the later keys. The tensors have separate axes for prompts and rows, or one for both.
+    """
     length = max_input_len
-    if min(length, num_heads, num_kv_heads) < 1 or min(actual_seq_lengths, default=0) < 0 or num_heads % num_kv_heads:
-        raise ValueError(f"lengths {actual_seq_lengths} of at most {length} or {num_kv_heads} heads do not fit")
+    are_lengths_valid = length >= 1 and all(0 <= seq_length <= length for seq_length in actual_seq_lengths)
+    if not are_lengths_valid or min(num_heads, num_kv_heads) < 1 or num_heads % num_kv_heads:
+        raise ValueError(
+            f"actual_seq_lengths are {actual_seq_lengths}, max_input_len is {length}, num_heads is {num_heads} and "
+            f"num_kv_heads is {num_kv_heads}; expected lengths from 0 to max_input_len, and num_heads to be a multiple "
+            "of num_kv_heads"
+        )
     lengths = actual_seq_lengths or [length] * (query.numel() // (length * num_heads * dim))
     batch = len(lengths)
     rows = (batch, length) if query.ndim == 3 else (batch * length,)
@@ -120,7 +148,7 @@ def prompt_flash_attention(
 
 @vendor.implements("diopiMatmulAllReduce")
 def matmul_all_reduce(x1, x2, bias, reduce_op):
-    """Return x1 x2 + bias, as on a single device."""
+    """Return x1 @ x2 + bias, the result in a group of one rank; nothing is communicated."""
     if reduce_op != "sum":
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if bias is None:

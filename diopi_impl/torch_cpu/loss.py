@@ -12,6 +12,7 @@ from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.autograd import gradients
 
 aten: Any = torch.ops.aten
+"""The operators of ATen."""
 
 REDUCTIONS = ("none", "mean", "sum")
 """The names of reductions in PyTorch, indexed by the number of the reduction in the standard."""

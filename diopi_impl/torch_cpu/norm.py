@@ -1,4 +1,7 @@
-"""Normalisation layers and vector norms, with their gradients; PyTorch has synchronised batch norm on GPUs only."""
+"""Normalization layers and vector norms, with their gradients.
+
+The functions of synchronized batch norm are missing, because PyTorch has them on GPUs only.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.adapter import torch_dtype
 from diopi_impl.torch_cpu.autograd import gradients
 
 aten = torch.ops.aten
+"""The operators of ATen."""
+
 Saved = tuple[ResultSpec | None, ...]
 """The shapes and element types of the results, which include saved statistics; None for results that are omitted."""
 

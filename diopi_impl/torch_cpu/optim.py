@@ -1,4 +1,4 @@
-"""Optimizer steps, each call one in-place update, and gradient clipping."""
+"""Optimizer steps and gradient clipping. PyTorch updates the tensors in place, and the functions return them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
 
 
 def _implement_adam(name: str, decoupled_weight_decay: bool) -> None:
-    """Register a step of Adam under `name`, with weight decay of parameters or added to the gradient."""
+    """Register a step of Adam as the function `name`.
+
+    Decoupled weight decay reduces the parameters directly. Otherwise, weight decay is added to the gradient.
+    """
 
     @vendor.implements(name)
     def adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
@@ -63,7 +66,7 @@ _implement_adam("diopiAdamW", decoupled_weight_decay=True)
 
 
 def _make_contiguous(tensors: list[Tensor]) -> list[Tensor]:
-    """Return contiguous copies of tensors that are not contiguous."""
+    """Return the tensors, with contiguous copies in place of those that are not contiguous."""
     return [tensor.contiguous() for tensor in tensors]
 
 
@@ -148,7 +151,7 @@ def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, wei
 
 @vendor.implements("diopiClipGradNorm")
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
-    """Return the total norm, and the gradients scaled down if it is larger than max_norm."""
+    """Return the total norm, and the gradients, which are scaled to max_norm if the total norm is larger."""
     params = [torch.empty_like(grad, requires_grad=True) for grad in grads]
     for param, grad in zip(params, grads, strict=True):
         param.grad = grad

@@ -14,7 +14,10 @@ from diopi_impl.torch_cpu.autograd import gradients
 from diopi_impl.torch_cpu.registration import implements_ranks
 
 aten = torch.ops.aten
+"""The operators of ATen."""
+
 F = TypeVar("F", bound=Callable[..., Any])
+"""The decorated implementation."""
 
 
 def _pooling_function(name: str, rank: int) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 from diopi_impl.torch_cpu.adapter import torch_dtype
 from diopi_impl.torch_cpu.generators import seeded_generator
 from diopi_impl.torch_cpu.registration import implements_random

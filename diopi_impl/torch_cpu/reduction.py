@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.adapter import torch_dtype
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.adapter import torch_dtype
 from diopi_proto.dtypes import category
@@ -20,7 +20,7 @@ def split_with_sizes(input, splitSizes, dim):
 
 @vendor.implements("diopiTranspose")
 def transpose(input, dim0, dim1):
-    """Swap two axes."""
+    """Return the input with two axes swapped."""
     return input.transpose(dim0, dim1)
 
 
@@ -32,13 +32,16 @@ def permute(input, dims):
 
 @vendor.implements("diopiExpand")
 def expand(input, *, out):
-    """Broadcast the input to the shape of the result."""
+    """Return the input, broadcast to the shape of the result."""
     return input.expand(out.shape)
 
 
 @vendor.implements("diopiPad")
 def pad(input, pad, mode, value):
-    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around."""
+    """Return the input with elements added at both ends of the last axes, or removed where `pad` is negative.
+
+    New elements are a constant, or copies of elements by reflection, replication or wrap-around.
+    """
     return torch.nn.functional.pad(input, pad, mode, value)
 
 
@@ -85,7 +88,7 @@ def fill(value, *, out):
 
 @vendor.implements("diopiOnes")
 def ones(size, *, out):
-    """Return ones."""
+    """Return a tensor whose elements are 1."""
     return torch.ones(size, dtype=torch_dtype(out.dtype))
 
 
@@ -102,7 +105,10 @@ def zero_(*, out):
 
 
 def _convertible_part(values: Tensor, out: ResultSpec) -> Tensor:
-    """Return the real part if the result is real, because PyTorch warns about the conversion; else the values."""
+    """Return the real part if the result is integer or floating, because PyTorch warns about the conversion.
+
+    For other results, return the values unchanged: a complex number is true if either part is not 0.
+    """
     return values.real if values.is_complex() and category(out.dtype) in (1, 2) else values
 
 

@@ -63,6 +63,7 @@ def vendor() -> Vendor:
 
 @pytest.fixture
 def context(vendor: Vendor) -> Iterator[Context]:
+    """Yield a context on the device of the vendor."""
     with vendor.open_device() as device, Context(device) as opened:
         yield opened
 
@@ -171,7 +172,7 @@ def test_result_types_follow_from_the_kinds_of_numbers(
             assert (code is Error.Success) == (category(dtype) >= category(result))
 
 
-def test_functional_implementations_and_their_forms_are_checked_too(context: Context) -> None:
+def test_functional_implementations_and_their_forms_are_checked(context: Context) -> None:
     vendor = Vendor("small", "1", HostRuntime().functions(), host_addressable=True)
     vendor.implements("diopiMul")(lambda input, other: input * other)
     tensor, out = Tensor.from_numpy(context, np.float32([1, 2])), Tensor.empty(context, (2,), Dtype.int32)

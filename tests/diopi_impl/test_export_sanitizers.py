@@ -23,6 +23,7 @@ def framework(folder: Path, vendor: str, flags: tuple[str, ...], monkeypatch: py
 
 
 def run(program: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a command of the program and return its output; a report of a sanitizer fails the test."""
     monkeypatch.delenv("PYTHONPATH", raising=False)
     return sanitizers.run([program, command], sanitizers.LEAKS_OF_PYTHON)
 

@@ -19,6 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @pytest.fixture
 def context() -> Iterator[Context]:
+    """Yield a context on the host, on the device of a vendor without functions."""
     vendor = Vendor("device", "1", HostRuntime().functions(), host_addressable=True)
     with vendor.open_device() as device, Context(device) as opened:
         yield opened

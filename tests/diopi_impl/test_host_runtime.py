@@ -17,17 +17,20 @@ Bytes = np.ndarray
 
 @pytest.fixture
 def runtime() -> HostRuntime:
+    """Return a new runtime of the built-in device."""
     return HostRuntime()
 
 
 @pytest.fixture
 def stream(runtime: HostRuntime) -> Iterator[int]:
+    """Yield a stream of the runtime, which is destroyed after the test."""
     number = runtime.stream_create()
     yield number
     runtime.stream_destroy(number)
 
 
 def address(array: Bytes) -> int:
+    """Return the address of the array's first byte."""
     return array.ctypes.data
 
 

@@ -36,11 +36,12 @@ TRANSPOSED = [
 
 @pytest.fixture
 def context() -> Iterator[Context]:
+    """Yield a context on the device of `jax_cpu`."""
     with find_vendor("jax_cpu").open_device() as device, Context(device) as context:
         yield context
 
 
-def called(context: Context, function: str, results: list[tuple[int, ...]], *arguments: Any) -> list[Any]:
+def call_function(context: Context, function: str, results: list[tuple[int, ...]], *arguments: Any) -> list[Any]:
     """Return the results of the built-in vendor, which have these shapes."""
     vendor: BaseVendor = find_vendor("jax_cpu")
     arrays = [*(np.zeros(shape, np.float32) for shape in results), *arguments]
@@ -62,10 +63,10 @@ def check(context: Context, rank: int, function: str, forward: Any, shapes: Any,
     inputs = [torch.tensor(array, dtype=torch.float64, requires_grad=True) for array in (x, w)]
     expected = forward(*inputs)
     y = rng.standard_normal(expected.shape, np.float32)
-    assert_close(*called(context, f"diopi{function}{rank}d", [y.shape], x, w, None, *order), expected)
+    assert_close(*call_function(context, f"diopi{function}{rank}d", [y.shape], x, w, None, *order), expected)
     expected.backward(torch.tensor(y, dtype=torch.float64))
     results = [x.shape, w.shape, y.shape[1:2]]
-    grads = called(context, f"diopi{function}{rank}dBackward", results, y, x, w, y.shape[1:2], *backward)
+    grads = call_function(context, f"diopi{function}{rank}dBackward", results, y, x, w, y.shape[1:2], *backward)
     for grad, tensor in zip(grads, inputs, strict=False):
         assert_close(grad, tensor.grad)
     np.testing.assert_allclose(grads[2], y.sum((0, *range(2, y.ndim)), np.float64), rtol=1e-4, atol=1e-2)

@@ -39,7 +39,7 @@ def test_the_vendor_of_the_cpu_is_jax_cpu(name: str) -> None:
     [
         ("submarine", "has no platform 'submarine' here: Unknown backend submarine"),
         ("cpu:99", "the platform 'cpu' has \\d+ devices here"),
-        ("cpu:first", "'first' is no number of a device"),
+        ("cpu:first", "'first' is not the number of a device"),
     ],
 )
 def test_a_device_that_does_not_exist_is_an_error_that_names_the_devices(platform: str, message: str) -> None:

@@ -15,10 +15,12 @@ NONE, MEAN = Reduction.none, Reduction.mean
 
 
 def ones(*shape: int, dtype: str = "float32") -> np.ndarray[Any, Any]:
+    """Return an array of ones."""
     return np.ones(shape, dtype)
 
 
 def ints(*values: Any) -> np.ndarray[Any, Any]:
+    """Return an int64 vector of these numbers."""
     return np.array(values, np.int64)
 
 
@@ -156,19 +158,26 @@ CALLS: dict[str, tuple[str, list[Any], list[Any]]] = {
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[Context]:
+    """Yield a context on the device of `jax_cpu`."""
     with vendor.open_device() as device, Context(device) as context:
         yield context
 
 
-def _passed(context: Context, value: Any) -> Any:
+def _to_tensors(context: Context, value: Any) -> Any:
     """Return arrays, and lists of arrays, as tensors; return attributes unchanged."""
     if isinstance(value, list):
-        return [_passed(context, entry) for entry in value]
+        return [_to_tensors(context, entry) for entry in value]
     return Tensor.from_numpy(context, np.asarray(value)) if isinstance(value, np.ndarray | np.generic) else value
 
 
 @pytest.mark.parametrize("name", list(CALLS))
 def test_invalid_calls_are_rejected(name: str, context: Context) -> None:
     function, results, arguments = CALLS[name]
-    assert vendor.call(function, context, *_passed(context, [*results, *arguments])) is Error.ErrorOccurred
+    assert vendor.call(function, context, *_to_tensors(context, [*results, *arguments])) is Error.ErrorOccurred
     assert vendor.last_error().startswith(f"{function}: ")
+
+
+def test_the_message_about_resizing_without_spatial_axes_names_the_size_and_the_shape(context: Context) -> None:
+    arguments = _to_tensors(context, [MATRIX, MATRIX, ()])
+    assert vendor.call("diopiUpsampleNearest", context, *arguments) is Error.ErrorOccurred
+    assert vendor.last_error() == "diopiUpsampleNearest: size () does not fit an input of shape (2, 5)"

@@ -67,8 +67,9 @@ def test_overlaps_match_shapely() -> None:
     np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_overlaps_do_not_depend_on_the_distance_from_the_origin() -> None:
-    """The centres are integers, so that moving them causes no rounding."""
+    """The centers are integers, so that moving them causes no rounding."""
     rng = np.random.default_rng(3)
     shapes = np.concatenate([rng.uniform(2, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
     near = np.concatenate([rng.integers(0, 8, (40, 2)), shapes], 1).astype(np.float32)

@@ -15,6 +15,7 @@ INPUT = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[Context]:
+    """Yield a context on the device of `jax_cpu`."""
     with vendor.open_device() as device, Context(device) as context:
         yield context
 
@@ -47,10 +48,10 @@ CALLS: dict[str, tuple[str, tuple[int, ...], list[Any]]] = {
 }
 
 
-def _passed(context: Context, value: Any) -> Any:
+def _to_tensors(context: Context, value: Any) -> Any:
     """Return arrays, and lists of arrays, as tensors; return attributes unchanged."""
     if isinstance(value, list):
-        return [_passed(context, entry) for entry in value]
+        return [_to_tensors(context, entry) for entry in value]
     return Tensor.from_numpy(context, np.asarray(value)) if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -59,6 +60,6 @@ def test_indices_out_of_range_are_rejected(name: str, context: Context) -> None:
     function, shape, arguments = CALLS[name]
     before = np.full(shape, 77, np.float32)
     out = Tensor.from_numpy(context, before)
-    assert vendor.call(function, context, out, *_passed(context, arguments)) is Error.ErrorOccurred
+    assert vendor.call(function, context, out, *_to_tensors(context, arguments)) is Error.ErrorOccurred
     np.testing.assert_array_equal(out.numpy(), before)
     assert vendor.last_error().startswith(f"{function}: ")

@@ -22,6 +22,7 @@ Array = np.ndarray
 
 @pytest.fixture
 def context() -> Iterator[Context]:
+    """Yield a context on the device of `jax_cpu`."""
     with vendor.open_device() as device, Context(device) as opened:
         yield opened
 
@@ -46,6 +47,7 @@ def call(name: str, context: Context, *arguments: Any) -> None:
 
 
 def random_array(*shape: int, dtype: Any = np.float32) -> Array:
+    """Return an array of random numbers between 0.5 and 2; equal shapes have equal numbers."""
     return np.random.default_rng(0).uniform(0.5, 2, shape).astype(dtype)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from implementations import with_all_parameters
 from memory import assert_little_memory, shape
+from sampling import sampled
 
 from diopi_impl.jax_cpu.lmdeploy import attention
 
@@ -18,7 +19,7 @@ def _weight(size: int) -> object:
     return shape(QUERIES * size, (QUERIES + 2 * KEYS) * size)
 
 
-@pytest.mark.parametrize("size", [64, 80, 128])
+@pytest.mark.parametrize("size", sampled([64, 80, 128], 1, slow=2))
 def test_prefill_of_2048_tokens_needs_limited_memory(size: int) -> None:
     cache = shape(1, 1, KEYS, TOKENS, size)
     assert_little_memory(
@@ -30,7 +31,7 @@ def test_prefill_of_2048_tokens_needs_limited_memory(size: int) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [64, 80, 128])
+@pytest.mark.parametrize("size", sampled([64, 80, 128], 1, slow=2))
 def test_decoding_after_2047_tokens_needs_limited_memory(size: int) -> None:
     cache = shape(1, BATCH, KEYS, TOKENS, size)
     assert_little_memory(

@@ -20,7 +20,7 @@ def lending_small_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "LARGE", LARGE)
 
 
-def _doubled(programs: ProgramCache, array: np.ndarray[Any, Any]) -> Any:
+def _double_array(programs: ProgramCache, array: np.ndarray[Any, Any]) -> Any:
     """Return the doubled array; the program also has a second, small result."""
     return programs.program("doubled", lambda: lambda arrays: [2 * arrays[0], arrays[0][:1]])([array])[0]
 
@@ -28,26 +28,26 @@ def _doubled(programs: ProgramCache, array: np.ndarray[Any, Any]) -> Any:
 @pytest.mark.parametrize("dtype", [np.float32, bfloat16, np.int64, np.complex64])
 def test_large_result_reuses_memory_of_previous_result(dtype: type) -> None:
     programs, ones = ProgramCache(), np.ones((3, LARGE // 2), dtype)
-    result = _doubled(programs, ones)
+    result = _double_array(programs, ones)
     address = result.ctypes.data
     assert result.dtype == dtype
     assert (result == 2).all()
     del result
-    again = _doubled(programs, 2 * ones)
+    again = _double_array(programs, 2 * ones)
     assert again.ctypes.data == address
     assert (again == 4).all()
 
 
 def test_memory_with_a_view_is_not_reused() -> None:
     programs, ones = ProgramCache(), np.ones((2, LARGE), np.float32)
-    view = _doubled(programs, ones)[1:, ::7]
-    results = [_doubled(programs, n * ones) for n in range(2, 5)]
+    view = _double_array(programs, ones)[1:, ::7]
+    results = [_double_array(programs, n * ones) for n in range(2, 5)]
     assert (view == 2).all()
     assert [result[0, 0] for result in results] == [4, 6, 8]
 
 
 def test_lent_elements_are_read_only() -> None:
-    result = _doubled(ProgramCache(), np.ones(LARGE, np.float32))
+    result = _double_array(ProgramCache(), np.ones(LARGE, np.float32))
     with pytest.raises(ValueError, match="read-only"):
         result[0] = 0
 

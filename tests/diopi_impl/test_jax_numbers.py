@@ -19,6 +19,7 @@ I8, I32, I64, U8, BOOL, C64 = Dtype.int8, Dtype.int32, Dtype.int64, Dtype.uint8,
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[Context]:
+    """Yield a context on the device of `jax_cpu`."""
     with vendor.open_device() as device, Context(device) as context:
         yield context
 

@@ -12,6 +12,7 @@ from diopi_test.fingerprint.numerics import find_contradictions, measure_numeric
 EXACT = {"diopiSinh": np.sinh, "diopiCosh": np.cosh, "diopiErfinv": special.erfinv}
 
 
+@pytest.mark.slow
 def test_measurements_of_the_reference_vendor_do_not_contradict_ieee_arithmetic() -> None:
     assert find_contradictions(measure_numerics(find_vendor("jax_cpu")), Numerics()) == []
 

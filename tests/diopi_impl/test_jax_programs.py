@@ -13,6 +13,8 @@ import pytest
 
 from diopi_impl.jax_cpu import programs
 from diopi_impl.jax_cpu.programs import LARGE, ProgramCache
+from diopi_impl.jax_cpu.whole_programs import _digest
+from diopi_impl.program import FunctionProgram
 
 PRELUDE = """
 import os, sys
@@ -69,8 +71,8 @@ with jax.default_device(second):
 """
 
 
-def in_process(script: str, **environment: str) -> str:
-    """Run a script in a new process without inherited settings of JAX, and return its output."""
+def run_in_new_process(script: str, **environment: str) -> str:
+    """Run a Python script in a new process without inherited settings of JAX, and return its output."""
     command = [sys.executable, "-c", PRELUDE + script]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
     done = subprocess.run(command, capture_output=True, text=True, env={**inherited, **environment}, timeout=300)
@@ -79,18 +81,19 @@ def in_process(script: str, **environment: str) -> str:
 
 
 def test_importing_opening_and_calling_change_no_jax_settings() -> None:
-    in_process(LEAVES_NO_TRACE)
+    run_in_new_process(LEAVES_NO_TRACE)
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_many_programs() -> None:
-    assert float(in_process(MEMORY)) < 40  # each program takes one to two megabytes
+    assert float(run_in_new_process(MEMORY)) < 40  # each program takes one to two megabytes
 
 
 def test_programs_run_on_the_cpu_whatever_the_default_device_is() -> None:
-    in_process(ANOTHER_DEVICE, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    run_in_new_process(ANOTHER_DEVICE, XLA_FLAGS="--xla_force_host_platform_device_count=2")
 
 
-class Built:
+class RecordingProgramCache:
     """A cache of programs that add a number to an array, and the numbers whose programs were built."""
 
     def __init__(self) -> None:
@@ -98,6 +101,8 @@ class Built:
         self.names: list[int] = []
 
     def add(self, number: int, array: np.ndarray[Any, Any]) -> Any:
+        """Return the array plus the number, computed by the cached program of the number."""
+
         def build() -> Any:
             self.names.append(number)
             return lambda arrays: arrays[0] + number
@@ -107,7 +112,7 @@ class Built:
 
 def test_cache_drops_the_least_recently_used_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIOPI_JAX_PROGRAMS", "2")
-    built = Built()
+    built = RecordingProgramCache()
     for number in (1, 2, 1, 3, 1, 2):
         built.add(number, np.zeros(2))
     assert built.names == [1, 2, 3, 2]
@@ -116,7 +121,7 @@ def test_cache_drops_the_least_recently_used_program(monkeypatch: pytest.MonkeyP
 def test_cache_grows_when_a_dropped_program_is_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DIOPI_JAX_PROGRAMS", raising=False)
     monkeypatch.setattr(programs, "MIN_PROGRAMS", 2)
-    built = Built()
+    built = RecordingProgramCache()
     for _ in range(4):
         for number in range(5):
             built.add(number, np.zeros(2))
@@ -128,14 +133,14 @@ def test_cache_grows_no_further_than_memory_permits(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(programs, "MIN_PROGRAMS", 2)
     monkeypatch.setattr(programs, "_max_programs", lambda: 3)
     monkeypatch.setattr(programs, "MAX_DROPPED_KEYS", 2)
-    built = Built()
+    built = RecordingProgramCache()
     for number in [*range(5)] * 3:
         built.add(number, np.zeros(2))
     assert len(built.cache._programs) <= 3 and len(built.cache._dropped_hashes) <= 2
 
 
 def test_each_combination_of_types_and_shapes_has_its_program() -> None:
-    built = Built()
+    built = RecordingProgramCache()
     for array in (np.zeros(2, np.float32), np.zeros(2), np.zeros(3), np.zeros(2, np.int64), np.zeros(2)):
         assert built.add(1, array).dtype == array.dtype
     assert len(built.names) == 4
@@ -143,7 +148,7 @@ def test_each_combination_of_types_and_shapes_has_its_program() -> None:
 
 def test_threads_share_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIOPI_JAX_PROGRAMS", "3")
-    built, large = Built(), 2**40
+    built, large = RecordingProgramCache(), 2**40
 
     def work(first: int) -> list[int]:
         return [int(built.add(number % 5, np.array([large]))[0]) for number in range(first, first + 40)]
@@ -172,7 +177,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return options
 
 
-def test_programs_of_large_arguments_or_results_are_optimised(options: list[Any]) -> None:
+def test_programs_of_large_arguments_or_results_are_optimized(options: list[Any]) -> None:
     cache = ProgramCache()
     for elements in (LARGE, LARGE + 1):
         cache.program("argument", lambda: lambda arrays: arrays[0].sum())([np.zeros(elements)])
@@ -181,7 +186,7 @@ def test_programs_of_large_arguments_or_results_are_optimised(options: list[Any]
 
 
 def test_the_environment_is_read_when_a_program_is_made(options: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    built = Built()
+    built = RecordingProgramCache()
     for number, (value, elements) in enumerate((("0", LARGE + 1), ("1", 1), ("auto", 1))):
         monkeypatch.setenv("DIOPI_JAX_OPTIMIZE", value)
         built.add(number, np.zeros(elements))
@@ -218,7 +223,7 @@ def test_unsupported_compiler_options_are_ignored(options: list[Any]) -> None:
 def test_invalid_environment_variable_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIOPI_JAX_OPTIMIZE", "yes")
     with pytest.raises(ValueError, match="DIOPI_JAX_OPTIMIZE"):
-        Built().add(1, np.zeros(1))
+        RecordingProgramCache().add(1, np.zeros(1))
 
 
 def test_failed_program_is_not_cached() -> None:
@@ -233,3 +238,15 @@ def test_failed_program_is_not_cached() -> None:
         with pytest.raises(ValueError, match="call"):
             cache.program("key", build)([np.zeros(1)])
     assert not cache._programs
+
+
+def test_programs_that_differ_in_one_element_of_a_long_constant_have_distinct_digests() -> None:
+    """NumPy's text of an array of more than 1,000 elements omits those in the middle."""
+    zeros = np.zeros(2000, np.float32)
+    changed = zeros.copy()
+    changed[1000] = 1
+    digests = {
+        _digest(FunctionProgram(inputs=0, constants={0: constant}, steps=(), outputs=[0]))
+        for constant in (zeros, changed)
+    }
+    assert len(digests) == 2

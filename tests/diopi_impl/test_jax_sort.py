@@ -12,7 +12,7 @@ from lib_rt import Context, Tensor
 ROW = [0.0, -0.0, np.nan, 3, -np.inf, np.inf, -np.nan, 0.0, -0.0, 1, 3, -1]
 
 
-def selected(dtype: type, k: int, dim: int, largest: bool) -> list[Any]:
+def select_first(dtype: type, k: int, dim: int, largest: bool) -> list[Any]:
     """Return the values and positions of the first k elements."""
     vendor = find_vendor("jax_cpu")
     rows = np.array([ROW, ROW[::-1], [0] * len(ROW)], dtype)
@@ -29,7 +29,7 @@ def selected(dtype: type, k: int, dim: int, largest: bool) -> list[Any]:
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize(("k", "dim"), [(12, 1), (4, 1), (5, 0), (0, 1)])
 def test_topk_agrees_with_a_stable_sort(k: int, dim: int, largest: bool) -> None:
-    (values, places), (wide, expected) = (selected(dtype, k, dim, largest) for dtype in (np.float32, np.float64))
+    (values, places), (wide, expected) = (select_first(dtype, k, dim, largest) for dtype in (np.float32, np.float64))
     np.testing.assert_array_equal(places, expected)
     np.testing.assert_array_equal(values, wide.astype(np.float32))
     np.testing.assert_array_equal(np.signbit(values), np.signbit(wide))

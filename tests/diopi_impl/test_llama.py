@@ -70,12 +70,14 @@ class Engine:
         self.generators = [Generator(context, seed) for seed in llama.SEEDS]
 
     def tensor(self, array: Any) -> Tensor:
+        """Return a contiguous tensor with a copy of the array."""
         return Tensor.from_numpy(self.context, np.ascontiguousarray(array))
 
     def call(self, name: str, *values: Any) -> None:
+        """Call a function of the vendor, which must succeed."""
         assert self.vendor.call(name, self.context, *values) is Error.Success, self.vendor.last_error()
 
-    def sized(self, name: str, **arguments: Any) -> None:
+    def call_with_workspaces(self, name: str, **arguments: Any) -> None:
         """Query the sizes of the workspaces without tensors, and call the function with such workspaces."""
         parameters = lookup(name).parameters[1:]
         boxes = {p.name: Box(-1) for p in parameters if p.annotation is InOutSize}
@@ -87,7 +89,7 @@ class Engine:
                 arguments[p.name] = Tensor.empty(self.context, (boxes[f"{p.name}_size"].value + 1,), Dtype.float32)
         self.call(name, *(boxes.get(p.name) or arguments[p.name] for p in parameters))
 
-    def layer(self, number: int, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
+    def run_layer(self, number: int, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
         """Run a layer on the normalized input x and the residual; return the summand of the next layer."""
         weights = self.layers[number]
         attend(number, x, weights)
@@ -96,20 +98,21 @@ class Engine:
         norm = weights[llama.SECOND_NORM]
         self.call("diopiFusedAddRootMeanSquareNormInp", projected, residual, None, norm, llama.EPS)
         ffn = {"weight1": weights[llama.GATE], "weight2": weights[llama.DOWN], "weight3": weights[llama.UP]}
-        self.sized("diopiFusedSiluFfnInp", inoutput=projected, **ffn, fusion_level=0)
+        self.call_with_workspaces("diopiFusedSiluFfnInp", inoutput=projected, **ffn, fusion_level=0)
         return projected
 
-    def hidden(self, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
+    def run_layers(self, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
         """Run all layers and the last norm on the embeddings x and a copy of them."""
         self.call("diopiRootMeanSquareNormInp", x, self.layers[0][llama.NORM], llama.EPS)
         for number in range(llama.LAYERS):
-            x = self.layer(number, x, residual, attend)
+            x = self.run_layer(number, x, residual, attend)
             last = number + 1 == llama.LAYERS
             norm = self.last_norm if last else self.layers[number + 1][llama.NORM]
             self.call("diopiFusedAddRootMeanSquareNormInp", x, residual, None, norm, llama.EPS)
         return x
 
-    def shared(self, number: int, x: Tensor, weights: Any) -> dict[str, Any]:
+    def shared_arguments(self, number: int, x: Tensor, weights: Any) -> dict[str, Any]:
+        """Return the arguments that the attention functions of the prompt and of a step have in common, for a layer."""
         return {
             **{"inoutput": x, "qkv_weight": weights[llama.QKV], "qkv_bias": weights[llama.BIAS], "fusion_level": 1},
             **{"key_cache": self.keys, "value_cache": self.values, "layer_id": number},
@@ -127,9 +130,11 @@ class Engine:
 
         def attend(number: int, x: Tensor, weights: Any) -> None:
             lengths = {"is_prepared": False, "max_q_len": llama.PROMPT, "max_kv_len": llama.PROMPT}
-            self.sized("diopiFusedContextAttentionInp", **self.shared(number, x, weights), **lengths)
+            self.call_with_workspaces(
+                "diopiFusedContextAttentionInp", **self.shared_arguments(number, x, weights), **lengths
+            )
 
-        rows = self.hidden(x, residual, attend).numpy().reshape(llama.BATCH, llama.PROMPT, width)
+        rows = self.run_layers(x, residual, attend).numpy().reshape(llama.BATCH, llama.PROMPT, width)
         by_time = self.tensor(np.zeros((llama.PROMPT, llama.BATCH, width), np.float32))
         self.call("diopiTransposeAxis01", by_time, self.tensor(rows), llama.BATCH, llama.PROMPT, width)
         return self.tensor(by_time.numpy()[-1])
@@ -143,9 +148,11 @@ class Engine:
 
         def attend(number: int, x: Tensor, weights: Any) -> None:
             state = {"finished": self.finished, "total_padding_tokens": self.padding, "sequence_lengths": self.lengths}
-            self.sized("diopiFusedDecoderAttentionInp", **self.shared(number, x, weights), **state, step=step)
+            self.call_with_workspaces(
+                "diopiFusedDecoderAttentionInp", **self.shared_arguments(number, x, weights), **state, step=step
+            )
 
-        return self.hidden(x, residual, attend)
+        return self.run_layers(x, residual, attend)
 
     def sample(self, hidden: Tensor, step: int) -> None:
         """Write a token of each sequence to `output_ids`, and update the finished sequences."""
@@ -167,6 +174,7 @@ class Engine:
         self.call("diopiLengthCriterion", self.finished, self.should_stop, self.count, limits, batch, step)
 
     def draw(self, logits: Tensor, step: int) -> None:
+        """Draw the next token of each sequence by the way of sampling of this engine, and update the state."""
         batch, is_top_k = llama.BATCH, self.way == "top-k"
         ks, ps = self.tensor(np.zeros(batch, np.int64)), self.tensor(np.zeros(batch, np.float32))
         skip = self.tensor(np.zeros(batch, bool))
@@ -180,7 +188,7 @@ class Engine:
             self.call(
                 "diopiSetupToppRuntimeArgsInp", ks, ps, skip, *chosen, buffer1, buffer2, 1.0, buffer3, 0.5, ids, -1
             )
-        self.sized(
+        self.call_with_workspaces(
             "diopiTopKSampling" if is_top_k else "diopiTopPSampling",
             **{"output_ids": self.output_ids, "logits": logits, "fusion_level": 0},
             **{"end_ids": self.tensor(np.full(batch, llama.END)), "finished": self.finished},
@@ -206,7 +214,7 @@ class Engine:
         return gathered.numpy().T[: step + 1]
 
 
-def decoded(vendor: BaseVendor, way: str) -> Array:
+def decode_tokens(vendor: BaseVendor, way: str) -> Array:
     """Return the tokens that a vendor decodes."""
     with vendor.open_device() as device, Context(device) as context:
         engine = Engine(vendor, context, way)
@@ -223,11 +231,11 @@ def test_expected_tokens_are_not_trivial(expected: Array) -> None:
 
 
 def test_vendor_generates_the_expected_tokens(way: str, expected: Array) -> None:
-    np.testing.assert_array_equal(decoded(find_vendor("jax_cpu"), way), expected)
+    np.testing.assert_array_equal(decode_tokens(find_vendor("jax_cpu"), way), expected)
 
 
 def test_exported_library_generates_the_expected_tokens(way: str, expected: Array, exported: Path) -> None:
-    np.testing.assert_array_equal(decoded(NativeVendor(exported), way), expected)
+    np.testing.assert_array_equal(decode_tokens(NativeVendor(exported), way), expected)
 
 
 def test_c_framework_generates_the_expected_tokens(way: str, expected: Array, exported: Path, tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def check_results(context: Context, prototype: Prototype, arguments: list[Any]) 
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[Context]:
+    """Yield a context on host-addressable memory."""
     with Device(HostRuntime().functions(), host_addressable=True) as device, Context(device) as opened:
         yield opened
 
@@ -158,18 +159,18 @@ def test_arguments_arrive_in_python_and_results_in_c(exported_vendor: NativeVend
             assert exported_vendor.call(name, context, *sent) is Error.Success, exported_vendor.last_error()
             called, received = recorder.vendor.calls.pop()
             assert called == name
-            assert [comparable(value) for value in received] == [comparable(value) for value in sent], name
+            assert [make_comparable(value) for value in received] == [make_comparable(value) for value in sent], name
             check_results(context, prototype, sent)
         for generator in values.generators:
             generator.close()
 
 
-def comparable(value: Any) -> Any:
+def make_comparable(value: Any) -> Any:
     """Return a value that is equal for equal arguments, including the address and layout of a tensor."""
     if isinstance(value, Tensor):
         return address(value.handle), value.shape, value.strides, value.dtype
     if isinstance(value, Generator):
         return address(value.handle), value.seed, value.offset
     if isinstance(value, list):
-        return [comparable(entry) for entry in value]
+        return [make_comparable(entry) for entry in value]
     return Box if isinstance(value, Box) else (type(value), value)

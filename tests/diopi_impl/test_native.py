@@ -58,7 +58,7 @@ CPP_FUNCTIONS = [
 ]
 
 
-class Bench:
+class OpenVendor:
     """A compiled vendor on an open device, with a context to call it in."""
 
     def __init__(self, path: Path) -> None:
@@ -67,32 +67,36 @@ class Bench:
         self.context = Context(self.device)
 
     def tensor(self, values: Any, dtype: Any = np.float32) -> Tensor:
+        """Return a tensor with these values."""
         return Tensor.from_numpy(self.context, np.array(values, dtype))
 
     def empty(self, *shape: int, dtype: Dtype = Dtype.float32) -> Tensor:
+        """Return an uninitialized tensor."""
         return Tensor.empty(self.context, shape, dtype)
 
     def call(self, name: str, *arguments: Any) -> None:
+        """Call a function of the vendor, which must succeed."""
         code = self.vendor.call(name, self.context, *arguments)
         assert code is Error.Success, self.vendor.last_error()
 
     def close(self) -> None:
+        """Close the context and the device."""
         self.context.close()
         self.device.close()
 
 
 @pytest.fixture
-def c(c_vendor: Path) -> Iterator[Bench]:
+def c(c_vendor: Path) -> Iterator[OpenVendor]:
     """Return the vendor in C with an open device and a context."""
-    bench = Bench(c_vendor)
+    bench = OpenVendor(c_vendor)
     yield bench
     bench.close()
 
 
 @pytest.fixture
-def cpp(cpp_vendor: Path) -> Iterator[Bench]:
+def cpp(cpp_vendor: Path) -> Iterator[OpenVendor]:
     """Return the vendor in C++ with an open device and a context."""
-    bench = Bench(cpp_vendor)
+    bench = OpenVendor(cpp_vendor)
     yield bench
     bench.close()
 
@@ -108,7 +112,7 @@ def test_library_reports_name_and_version(c_vendor: Path, cpp_vendor: Path) -> N
     assert find_vendor(str(c_vendor)).name == "example_c"
 
 
-def test_library_returns_its_texts(c: Bench, cpp_vendor: Path) -> None:
+def test_library_returns_its_texts(c: OpenVendor, cpp_vendor: Path) -> None:
     assert [NativeVendor(cpp_vendor).query(name) for name in TEXT_QUERIES[:2]] == ["example_cpp", "0.9"]
     assert all(c.vendor.has(name) for name in TEXT_QUERIES)
     c.vendor.call("diopiGelu", c.context, c.empty(2), c.tensor([1.0, 2.0]), "exactly")
@@ -124,7 +128,7 @@ def test_function_that_is_not_exported_is_not_implemented(c_vendor: Path, cpp_ve
         assert not vendor.has("initLibrary")
 
 
-def test_call_of_missing_function_reports_its_name(c: Bench) -> None:
+def test_call_of_missing_function_reports_its_name(c: OpenVendor) -> None:
     assert c.vendor.call("diopiConvolution2d", c.context) is Error.NoImplement
     assert "libdiopi_impl.so does not export diopiConvolution2d" in c.vendor.last_error()
 
@@ -192,7 +196,7 @@ def test_registered_functions_replace_well_known_names(tmp_path: Path) -> None:
 # Failures.
 
 
-def test_last_error_comes_from_the_library(c: Bench) -> None:
+def test_last_error_comes_from_the_library(c: OpenVendor) -> None:
     code = c.vendor.call("diopiGelu", c.context, c.empty(2), c.tensor([1, 2]), "exactly")
     assert code is Error.ErrorOccurred
     assert c.vendor.last_error() == "diopiGelu: approximate is 'exactly', expected 'none' or 'tanh'"
@@ -200,27 +204,27 @@ def test_last_error_comes_from_the_library(c: Bench) -> None:
     assert code is Error.DtypeNotSupported
 
 
-def test_values_out_of_range_for_c_are_rejected(cpp: Bench) -> None:
+def test_values_out_of_range_for_c_are_rejected(cpp: OpenVendor) -> None:
     code = cpp.vendor.call("diopiRandomInp", cpp.context, cpp.empty(2), 2**63, None, None)
     assert code is Error.ErrorOccurred
     assert "diopiRandomInp" in cpp.vendor.last_error()
     assert cpp.vendor.call("diopiNeg", cpp.context, cpp.empty(2)) is Error.ErrorOccurred
 
 
-def test_tensors_of_another_device_are_rejected(c: Bench, cpp: Bench) -> None:
+def test_tensors_of_another_device_are_rejected(c: OpenVendor, cpp: OpenVendor) -> None:
     code = c.vendor.call("diopiAbs", c.context, c.empty(1), cpp.tensor([1]))
     assert code is Error.ErrorOccurred
     assert "another device" in c.vendor.last_error()
 
 
-def test_unknown_error_code_is_an_error(tmp_path: Path, c: Bench) -> None:
+def test_unknown_error_code_is_an_error(tmp_path: Path, c: OpenVendor) -> None:
     source = "int diopiAbsInp(void* ctx, void* input) { return ctx == input ? 0 : 77; }"
     vendor = NativeVendor(library(tmp_path, source))
     assert vendor.call("diopiAbsInp", c.context, c.tensor([1])) is Error.ErrorOccurred
     assert "77" in vendor.last_error()
 
 
-def test_boxes_stay_empty_when_the_call_fails(cpp: Bench) -> None:
+def test_boxes_stay_empty_when_the_call_fails(cpp: OpenVendor) -> None:
     box = Box()
     code = cpp.vendor.call("diopiIndex", cpp.context, box, cpp.tensor([1, 2]), [cpp.tensor([5], np.int64)], 1)
     assert (code, box.value) == (Error.ErrorOccurred, None)
@@ -229,7 +233,7 @@ def test_boxes_stay_empty_when_the_call_fails(cpp: Bench) -> None:
 # Kinds of parameters.
 
 
-def test_arrays_of_tensors_are_passed(c: Bench) -> None:
+def test_arrays_of_tensors_are_passed(c: OpenVendor) -> None:
     x, y, out = c.tensor([[1, 2]]), c.tensor([[3, 4], [5, 6]]), c.empty(3, 2)
     c.call("diopiCat", out, [x, y], 2, 0)
     assert out.numpy().tolist() == [[1, 2], [3, 4], [5, 6]]
@@ -238,13 +242,13 @@ def test_arrays_of_tensors_are_passed(c: Bench) -> None:
     assert [part.numpy().tolist() for part in outs] == [[[1, 2], [3, 4]], [[5, 6]]]
 
 
-def test_arrays_with_gaps_are_passed(cpp: Bench) -> None:
+def test_arrays_with_gaps_are_passed(cpp: OpenVendor) -> None:
     box, index = Box(), cpp.tensor([2, 0], np.int64)
     cpp.call("diopiIndex", box, cpp.tensor([[1, 2, 3], [4, 5, 6]]), [None, index], 2)
     assert box.value.numpy().tolist() == [[3, 1], [6, 4]]
 
 
-def test_callee_allocates_tensors(c: Bench, cpp: Bench) -> None:
+def test_callee_allocates_tensors(c: OpenVendor, cpp: OpenVendor) -> None:
     box = Box()
     c.call("diopiNonzero", box, c.tensor([[0, 1], [2, 0]]))
     assert (box.value.numpy().tolist(), box.value.dtype) == ([[0, 1], [1, 0]], Dtype.int64)
@@ -252,7 +256,7 @@ def test_callee_allocates_tensors(c: Bench, cpp: Bench) -> None:
     assert box.value.strides == (24, 1, 8, 2)
 
 
-def test_callee_returns_numbers(c: Bench, cpp: Bench) -> None:
+def test_callee_returns_numbers(c: OpenVendor, cpp: OpenVendor) -> None:
     box, grads = Box(), [c.tensor([3]), c.tensor([4])]
     c.call("diopiClipGradNorm", box, grads, 2, 2.5, 2.0, False)
     assert box.value == 5.0
@@ -263,7 +267,7 @@ def test_callee_returns_numbers(c: Bench, cpp: Bench) -> None:
     assert box.value == 2
 
 
-def test_optional_numbers_may_be_omitted(c: Bench, cpp: Bench) -> None:
+def test_optional_numbers_may_be_omitted(c: OpenVendor, cpp: OpenVendor) -> None:
     place, matrix = c.empty(1, dtype=Dtype.int64), [[1, 9], [3, 4]]
     c.call("diopiArgmax", place, c.tensor(matrix), None, False)
     assert place.numpy().tolist() == [1]
@@ -276,7 +280,7 @@ def test_optional_numbers_may_be_omitted(c: Bench, cpp: Bench) -> None:
         assert padded.numpy().tolist() == [[filling, 1, 2, filling]]
 
 
-def test_scalars_of_both_payloads_are_passed(cpp: Bench) -> None:
+def test_scalars_of_both_payloads_are_passed(cpp: OpenVendor) -> None:
     out = cpp.empty(3)
     for low, high, expected in ((2, None, [2, 2, 3]), (None, 1.5, [1, 1.5, 1.5]), (True, 2.5, [1, 2, 2.5])):
         cpp.call("diopiClampScalar", out, cpp.tensor([1, 2, 3]), low, high)
@@ -286,7 +290,7 @@ def test_scalars_of_both_payloads_are_passed(cpp: Bench) -> None:
     assert whole.numpy().tolist() == [3 * (2**53 + 1)]
 
 
-def test_enumerators_are_passed(c: Bench) -> None:
+def test_enumerators_are_passed(c: OpenVendor) -> None:
     for reduction, expected in ((Reduction.mean, 2.5), (Reduction.sum, 5)):
         out = c.empty(1)
         c.call("diopiMSELoss", out, c.tensor([1, 2]), c.tensor([2, 4]), reduction)
@@ -294,7 +298,7 @@ def test_enumerators_are_passed(c: Bench) -> None:
     assert c.vendor.call("diopiMSELoss", c.context, c.empty(1), c.tensor([1]), c.tensor([2]), 3) is Error.ErrorOccurred
 
 
-def test_generators_are_passed(c: Bench, cpp: Bench) -> None:
+def test_generators_are_passed(c: OpenVendor, cpp: OpenVendor) -> None:
     with Generator(c.context, seed=5) as generator:
         first, second, again = c.empty(1000), c.empty(1000), c.empty(1000)
         c.call("diopiNormal", first, 1.0, 2.0, generator)
@@ -310,7 +314,7 @@ def test_generators_are_passed(c: Bench, cpp: Bench) -> None:
     assert set(numbers.numpy()) == {-2, -1, 0, 1}
 
 
-def test_sparse_tensors_are_passed(c: Bench) -> None:
+def test_sparse_tensors_are_passed(c: OpenVendor) -> None:
     parts = (c.tensor([0, 1, 3], np.int64), c.tensor([1, 0, 2], np.int64), c.tensor([2, 3, 4]))
     sparse, out = Tensor.sparse_csr(*parts, (2, 3)), c.empty(2, 2)
     c.call("diopiSpMM", out, sparse, c.tensor([[1, 2], [3, 4], [5, 6]]))
@@ -318,7 +322,7 @@ def test_sparse_tensors_are_passed(c: Bench) -> None:
     assert c.vendor.call("diopiSpMM", c.context, out, c.empty(2, 3), c.empty(3, 2)) is Error.NoImplement
 
 
-def test_several_results_are_returned(cpp: Bench) -> None:
+def test_several_results_are_returned(cpp: OpenVendor) -> None:
     values, indices = cpp.empty(3), cpp.empty(3, dtype=Dtype.int64)
     for stable in (None, True):
         cpp.call("diopiSort", values, indices, cpp.tensor([2, 3, 1]), 0, True, stable)
@@ -341,7 +345,7 @@ def verdicts(vendor: NativeVendor, device: Device, function: str) -> dict[str, V
     return {case: outcome.verdict for case, outcome in outcomes.items()}
 
 
-def check_suite(bench: Bench, function: str, dtypes: tuple[str, ...]) -> None:
+def check_suite(bench: OpenVendor, function: str, dtypes: tuple[str, ...]) -> None:
     """Assert that cases of every supported element type pass and that no other case fails."""
     found = verdicts(bench.vendor, bench.device, function)
     if not found:
@@ -354,10 +358,10 @@ def check_suite(bench: Bench, function: str, dtypes: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("function", C_FUNCTIONS)
-def test_the_vendor_in_c_passes_the_suite(c: Bench, function: str) -> None:
+def test_the_vendor_in_c_passes_the_suite(c: OpenVendor, function: str) -> None:
     check_suite(c, function, ("float32", "float64"))
 
 
 @pytest.mark.parametrize("function", CPP_FUNCTIONS)
-def test_the_vendor_in_cpp_passes_the_suite(cpp: Bench, function: str) -> None:
+def test_the_vendor_in_cpp_passes_the_suite(cpp: OpenVendor, function: str) -> None:
     check_suite(cpp, function, ("float32", "float64", "int64", "uint8"))

@@ -13,11 +13,13 @@ from lib_rt import Context, Tensor, is_poison
 
 @pytest.fixture
 def context() -> Iterator[Context]:
+    """Yield a context on the device of `jax_cpu`."""
     with vendor.open_device() as device, Context(device) as opened:
         yield opened
 
 
 def ones(*shape: int) -> np.ndarray:
+    """Return a float32 array of ones."""
     return np.ones(shape, np.float32)
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from diopi_impl import UnsupportedDtypeError, Vendor, VendorError, Waiver, find_vendor
 from diopi_impl.base import TEXT_QUERIES
-from diopi_impl.functional import ResultSpec
 from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.specs import ResultSpec
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype, Error, Scalar
 from lib_rt import Context, Tensor
@@ -24,11 +24,13 @@ Array = np.ndarray
 
 @pytest.fixture
 def vendor() -> Vendor:
+    """Return a vendor without functions, with host-addressable memory."""
     return Vendor("small", "1.2", HostRuntime().functions(), host_addressable=True)
 
 
 @pytest.fixture
 def context(vendor: Vendor) -> Iterator[Context]:
+    """Yield a context on the device of the vendor."""
     with vendor.open_device() as device, Context(device) as opened:
         yield opened
 

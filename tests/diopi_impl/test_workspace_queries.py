@@ -16,6 +16,7 @@ from lib_rt import Context, Generator, Tensor
 
 @pytest.fixture
 def context() -> Iterator[Context]:
+    """Yield a context on the device of `jax_cpu`."""
     with find_vendor("jax_cpu").open_device() as device, Context(device) as opened:
         yield opened
 

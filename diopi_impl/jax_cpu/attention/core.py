@@ -35,6 +35,8 @@ class Rows(NamedTuple):
 class Visibility(NamedTuple):
     """The visibility of keys to queries, and the other properties of pairs of rows.
 
+    Functions of a single head receive a Visibility whose arrays lack the axes of the batch and of the heads.
+
     Attributes:
         queries, keys: the rows of queries and of keys; only keys of the query's sequence are visible.
         slopes: the slopes of ALiBi, [batch, queries, heads]; None for no bias.
@@ -51,7 +53,13 @@ class Visibility(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionParameters:
-    """The parameters of a call: scale of the scores, window before and after a position, dropout probability."""
+    """The parameters of a call.
+
+    Attributes:
+        scale: the factor of the scores.
+        window_left, window_right: the numbers of visible keys before and after a query's position; −1 for all.
+        dropout_p: the probability of dropout.
+    """
 
     scale: float
     window_left: int = -1
@@ -65,7 +73,7 @@ class AttentionParameters:
 
 
 class _KeyBlock(NamedTuple):
-    """A block of keys and values with their rows and masks."""
+    """A block of the keys and values of a head, with its number, the rows of the keys, and the mask [keys, queries]."""
 
     number: Array
     k: Array
@@ -75,7 +83,10 @@ class _KeyBlock(NamedTuple):
 
 
 def _blocks(k: Array, v: Array, visibility: Visibility) -> _KeyBlock:
-    """Return the keys and values of a head in blocks; the last block is padded with invisible keys."""
+    """Return the keys and values of a head in blocks: each array of the result has an additional first axis of blocks.
+
+    The last block is padded with invisible keys.
+    """
     size = min(BLOCK, len(k)) or 1
     count = -(-len(k) // size)
 
@@ -116,7 +127,7 @@ def _apply_dropout(p: Array, block: _KeyBlock, visibility: Visibility, parameter
 
 
 def _replace_minus_infinity(top: Array) -> Array:
-    """Return the maxima of rows, 0 instead of −inf."""
+    """Return the maxima of rows, with 0 in place of −inf."""
     return jnp.where(jnp.isneginf(top), 0, top)
 
 
@@ -207,7 +218,10 @@ def _map_heads(
 def attend(
     q: Array, k: Array, v: Array, visibility: Visibility, parameters: AttentionParameters
 ) -> tuple[Array, Array]:
-    """Return the result of attention, shaped like q, and the logsumexp of the scores, [batch, rows, heads]."""
+    """Return the result of attention, shaped like q, and the logsumexp of the scores, [batch, rows, heads].
+
+    For a query that sees no key, the result is 0 and the logsumexp is infinite.
+    """
     _check_heads(q, k, v)
     if not (q.size and k.size):
         return jnp.zeros(q.shape, q.dtype), jnp.full(q.shape[:3], jnp.inf, q.dtype)
@@ -236,7 +250,12 @@ def attend_backward(
 
 
 def _check_heads(q: Array, k: Array, v: Array) -> None:
-    """Raise ValueError unless q and k, [batch, rows, heads, head size], fit together, and v is like k."""
+    """Check the shapes of q, k and v, [batch, rows, heads, head size].
+
+    Raises:
+        ValueError: if batch or head size differ, if the number of heads of q is not a multiple of that of k, or if v
+            has another shape than k.
+    """
     check_shapes(k.shape, v=v)
     fits = q.ndim == k.ndim == 4 and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
     if not fits or q.shape[2] % max(k.shape[2], 1):

@@ -11,7 +11,11 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 def _is_masked(x: Array, mask: Array, fixed_triu_mask: bool) -> Array:
-    """Return which scores are masked: scores above the diagonal, or where `mask` is not 0."""
+    """Return which scores are masked: those above the diagonal if `fixed_triu_mask`, else those where mask is not 0.
+
+    Raises:
+        ValueError: if `mask` does not broadcast to the scores.
+    """
     if jnp.broadcast_shapes(mask.shape, x.shape) != x.shape:
         raise ValueError(f"mask has shape {mask.shape}, which does not broadcast to {x.shape}")
     return ~jnp.tri(x.shape[-2], x.shape[-1], dtype=bool) if fixed_triu_mask else mask != 0

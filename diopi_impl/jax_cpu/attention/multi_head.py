@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu.attention import flash
 from diopi_impl.jax_cpu.registration import implements_multi_head
+from diopi_impl.specs import ResultSpec
 
 Out = tuple[ResultSpec | None, ...]
 """The shapes and element types of all results; None for a result that the caller omits."""
@@ -23,7 +23,13 @@ def _check_heads_equal(q: Array, k: Array) -> None:
 
 
 def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array | None:
-    """Return a debug mask of ones, whose values are unspecified, or None if the caller omits it."""
+    """Return the debug mask, or None if the caller omits it. The standard does not specify its values: all are true.
+
+    Args:
+        spec: the specification of the result.
+        is_written: whether the caller asked for the mask; if not, the result may have any shape.
+        *shape: the shape of the mask.
+    """
     if spec is None:
         return None
     return jnp.ones(shape if is_written else spec.shape, bool)
@@ -31,7 +37,7 @@ def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array
 
 @implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale, gen, *, out):
-    """Return attention, the logarithms of the softmax divisors, and the dropout mask."""
+    """Return attention, the logarithms of the softmax divisors, and the debug mask (`_debug_mask`)."""
     _check_heads_equal(q, k)
     results = flash.flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
     return *results, _debug_mask(out[2], return_debug_mask, q.shape[0], q.shape[2], q.shape[1], k.shape[1])
@@ -50,7 +56,7 @@ def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p
 def multi_head_attention_var_len(
     q, k, v, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask, scale, gen, *, out
 ):
-    """Return attention for packed sequences, the logarithms of the divisors, and the dropout mask."""
+    """Return attention for packed sequences, the logarithms of the divisors, and the debug mask (`_debug_mask`)."""
     _check_heads_equal(q, k)
     begins = cum_seq_q, cum_seq_k
     results = flash.flash_attention_var_len(gen, q, k, v, *begins, None, max_q, dropout_p, scale, is_causal, *NO_WINDOW)

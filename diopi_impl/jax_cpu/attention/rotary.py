@@ -18,7 +18,10 @@ def _rotate_pairs(a: Array, b: Array, cos: Sequence[Array], sin: Sequence[Array]
 
 @vendor.implements("diopiRotaryEmbedding")
 def rotary_embedding(x, cos, sin, conj, interleaved):
-    """Rotate each pair of elements of the last axis by an angle; pairs are interleaved or from both halves."""
+    """Return x with each pair of elements of the last axis rotated by an angle, or by its negative if `conj`.
+
+    If `interleaved`, a pair has adjacent elements. Otherwise it has an element of each half of the axis.
+    """
     if x.shape[-1] % 2:
         raise ValueError(f"x has shape {x.shape}, expected an even number of elements in the last axis")
     for name, tensor in (("cos", cos), ("sin", sin)):
@@ -33,14 +36,14 @@ def rotary_embedding(x, cos, sin, conj, interleaved):
 
 @vendor.implements("diopiRotaryEmbeddingV2")
 def rotary_embedding_v2(query, key, cos, sin, dim):
-    """Rotate the heads of query and key, with cosines and sines for all elements of a head."""
+    """Return query and key with rotated heads; `cos` and `sin` have a value for each element of a head."""
     if dim < 1 or dim % 2:
         raise ValueError(f"dim is {dim}, expected an even number of at least 2")
     return tuple(_rotate_heads(name, x, cos, sin, dim) for name, x in (("query", query), ("key", key)))
 
 
 def _rotate_heads(name: str, x: Array, cos: Array, sin: Array, dim: int) -> Array:
-    """Rotate the pairs of elements of both halves of each head of `dim` numbers."""
+    """Return x with each pair of elements of both halves of a head rotated; a head has `dim` elements."""
     if x.shape[-1] % dim or (x.ndim > 2 and x.shape[-1] != dim):
         raise ValueError(f"{name} has shape {x.shape}, expected heads of {dim} elements in the last axis")
     heads = x.reshape(len(x), x.shape[1] // dim, dim) if x.ndim == 2 else x

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from diopi_impl.jax_cpu.lmdeploy.common import check_number
+from diopi_impl.jax_cpu.lmdeploy.argument_checks import check_number
 from diopi_impl.jax_cpu.registration import implements_workspace_free, implements_workspace_free_step
 from diopi_impl.jax_cpu.sizes import check_shapes
 
@@ -17,7 +17,20 @@ QUERIES_PER_STEP = 64
 def _project_inputs(
     x: Array, weight: Array, bias: Array | None, cache: Array, queries: int, max_seq_len: int
 ) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values for the rows of x, [rows, heads, size]; the cache determines the sizes."""
+    """Return the queries, keys and values of the rows of x, each of shape [rows, heads, size].
+
+    Args:
+        x: the rows, [rows, query heads · size].
+        weight: the weights, [query heads · size, (query heads + 2 · key heads) · size].
+        bias: the bias, [1, (query heads + 2 · key heads) · size], or None.
+        cache: the key cache, [layers, batch, key heads, slots, size], which determines the number of key heads and the
+            size.
+        queries: the number of query heads, a multiple of the number of key heads.
+        max_seq_len: the number of slots, which is checked.
+
+    Raises:
+        ValueError: a number or a shape does not fit.
+    """
     keys, slots, size = cache.shape[2:]
     check_number("max_seq_len", max_seq_len, slots)
     if queries % keys:
@@ -39,7 +52,13 @@ def _check_cache(keys: Array, values: Array, layer: int, batch: int, heads: int,
 
 
 def _rotate(x: Array, positions: Array, width: int, theta: float) -> Array:
-    """Rotate adjacent columns below `width` by position / theta^(2i / width), for pair i."""
+    """Return x [rows, heads, size] with the columns below `width` rotated in pairs.
+
+    The angle of pair i, of columns 2i and 2i + 1, is position / theta^(2i / width).
+
+    Raises:
+        ValueError: if `width` is odd or larger than the size.
+    """
     if width % 2 or not 0 <= width <= x.shape[-1]:
         raise ValueError(f"rotary_embedding is {width}, expected an even number up to {x.shape[-1]}")
     turns = theta ** (jnp.arange(0, width, 2, dtype=jnp.float64) / max(width, 1))
@@ -51,7 +70,14 @@ def _rotate(x: Array, positions: Array, width: int, theta: float) -> Array:
 
 
 def _attend(q: Array, k: Array, v: Array, visible: Array) -> Array:
-    """Return the attention, [queries, heads · size], of queries [queries, heads, size] to the visible keys."""
+    """Return the attention of queries to the visible keys, [queries, heads · size].
+
+    Args:
+        q: the queries, [queries, heads, size].
+        k: the keys, [keys, key heads, size]; each key head serves heads / key heads query heads.
+        v: the values, with the shape of the keys.
+        visible: a mask that broadcasts to [queries, keys].
+    """
     grouped = q.reshape(q.shape[0], k.shape[1], -1, q.shape[-1])
     scores = jnp.einsum("ikgd,jkd->kgij", grouped, k) / jnp.sqrt(jnp.float32(q.shape[-1]))
     scores = jnp.where(visible, scores, -jnp.inf)
@@ -77,7 +103,11 @@ def fused_context_attention(
     rotary_embedding,
     rope_theta,
 ):
-    """Return prefill attention after projection and rotary embedding, and the updated caches."""
+    """Return the attention of all tokens of the prompts, and the key and value caches with these tokens.
+
+    `inoutput` has max_q_len rows per sequence. Projection and rotary embedding come first. Each token attends to the
+    tokens up to its own position, including the max_kv_len - max_q_len tokens that the caches have already.
+    """
     history = max_kv_len - max_q_len
     if not 0 <= history <= max_kv_len <= max_seq_len or max_q_len < 1 or inoutput.shape[0] % max_q_len:
         sizes = f"max_q_len {max_q_len}, max_kv_len {max_kv_len}, max_seq_len {max_seq_len}, {inoutput.shape[0]} rows"
@@ -131,7 +161,10 @@ def fused_decoder_attention(
     rotary_embedding,
     rope_theta,
 ):
-    """Return attention of one new token per sequence, and the updated caches."""
+    """Return the attention of one new token per sequence, and the key and value caches with these tokens.
+
+    The caches of finished sequences do not change.
+    """
     batch = inoutput.shape[0]
     _check_cache(key_cache, value_cache, layer_id, batch, local_kv_head_num, size_per_head)
     check_shapes(

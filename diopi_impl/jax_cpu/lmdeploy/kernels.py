@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number, time_major
+from diopi_impl.jax_cpu.lmdeploy.argument_checks import check_batch, check_number, time_major
 from diopi_impl.jax_cpu.registration import implements_step, implements_workspace_free
 from diopi_impl.jax_cpu.sizes import check_shapes
 from lib_rt.dtypes import to_numpy
@@ -50,13 +50,13 @@ def fused_silu_ffn(inoutput, weight1, weight2, weight3):
 
 
 def _expand_argument(values: Array, size: int, value: float) -> Array:
-    """Return the values per sequence if there are several, else one value for all sequences."""
+    """Return `values`, one per sequence, if `size` exceeds 1; otherwise return `value` for every sequence."""
     return values if size > 1 else jnp.full_like(values, value)
 
 
 @vendor.implements("diopiSetupTopkRuntimeArgsInp")
 def setup_topk_runtime_args(top_ks, top_ps, batch_size, top_k, top_ks_size, top_p, top_ps_size):
-    """Return k and p of each sequence, normalized, and whether the sequence skips top-k sampling."""
+    """Return k, at most 1024, and p, from 0 to 1, of each sequence, and whether the sequence skips top-k sampling."""
     check_batch(batch_size, top_ks, top_ps=top_ps)
     k, p = _expand_argument(top_ks, top_ks_size, top_k), _expand_argument(top_ps, top_ps_size, top_p)
     k = jnp.where((k == 0) & (p == 0), 1, k)
@@ -96,7 +96,11 @@ def batch_apply_temperature_penalty(logits, bias, temperatures, batch_size, voca
 def batch_apply_repetition_penalty(
     logits, penalties, output_ids, batch_size, vocab_size, input_lengths, max_input_length, step, penalty_type
 ):
-    """Return logits lowered for the tokens that a sequence has: type 1 by subtraction, 2 by a factor, 0 not at all."""
+    """Return the logits, lowered for the tokens that a sequence already has.
+
+    Penalty type 1 subtracts the penalty. Type 2 divides positive logits by the penalty, and multiplies negative logits
+    by it. Type 0 changes nothing.
+    """
     check_batch(batch_size, logits, penalties=penalties, input_lengths=input_lengths)
     check_number("vocab_size", vocab_size, logits.shape[1])
     if penalty_type not in (0, 1, 2):
@@ -146,7 +150,7 @@ def _word_spans(table: Array) -> tuple[Array, Array, Array]:
 
 @implements_step("diopiBanBadWordsInp")
 def ban_bad_words(logits, output_ids, bad_words, id_offset, bad_words_len, share_words, batch_size, vocab_size, step):
-    """Set the logit of a token to −∞ if it would complete a bad word."""
+    """Return the logits with −∞ for each token that would complete a bad word."""
     check_batch(batch_size, logits)
     check_number("vocab_size", vocab_size, logits.shape[1])
     check_number("bad_words_len", bad_words_len, bad_words.shape[-1])
@@ -192,7 +196,7 @@ def stop_words_criterion(output_ids, stop_words, finished, id_offset, stop_words
 
 @implements_step("diopiLengthCriterion")
 def length_criterion(finished, sequence_limit_length, batch_size, step):
-    """Return which sequences are finished, whether all are, and how many."""
+    """Return which sequences are finished, whether all sequences are finished, and how many are."""
     check_batch(batch_size, finished, sequence_limit_length=sequence_limit_length)
     ended = finished | (step >= sequence_limit_length)
     return ended, jnp.all(ended)[None], jnp.sum(ended)[None]

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number
+from diopi_impl.jax_cpu.lmdeploy.argument_checks import check_batch, check_number
 from diopi_impl.jax_cpu.random import derive_key
 from diopi_impl.jax_cpu.registration import implements_sampling
 from diopi_impl.jax_cpu.sizes import check_shapes
@@ -55,7 +55,7 @@ def _update_state(
     is_written: Array,
     is_sampled: Array,
 ) -> SamplingState:
-    """Return the state after a step.
+    """Return the state after one token per sequence was chosen.
 
     Args:
         state: The tensors before the step.
@@ -112,7 +112,11 @@ def top_k_sampling(
     output_log_probs,
     generators,
 ):
-    """Draw a token for each sequence from its k most probable tokens."""
+    """Draw a token for each sequence from its k most probable tokens, and return the updated state (`SamplingState`).
+
+    The token is drawn from the most probable of these tokens, up to the share `runtime_top_p` of their total weight.
+    Finished sequences get their end token.
+    """
     state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
     named_state = dict(
         zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)
@@ -148,7 +152,11 @@ def top_p_sampling(
     output_log_probs,
     generators,
 ):
-    """Draw a token for each sequence from its most probable tokens up to the cumulative probability p."""
+    """Draw a token for each sequence from its most probable tokens, and return the updated state (`SamplingState`).
+
+    The token is drawn from the most probable tokens up to the cumulative probability `runtime_top_p`. Finished
+    sequences get their end token.
+    """
     state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
     named_state = dict(
         zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)

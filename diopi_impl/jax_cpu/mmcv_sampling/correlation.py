@@ -33,9 +33,9 @@ class _CorrelationProgram:
         kernel: the size of the kernel, over which products are summed.
         patch: the number of displacements d, which are centered at 0.
         padding: the number of zeros around the maps.
-        dilation: the distance of neighbouring kernel elements.
-        dilation_patch: the distance of neighbouring displacements.
-        stride: the distance of neighbouring positions p.
+        dilation: the distance of neighboring kernel elements.
+        dilation_patch: the distance of neighboring displacements.
+        stride: the distance of neighboring positions p.
     """
 
     kernel: Pair

@@ -1,4 +1,4 @@
-"""Normalisation layers and vector norms, with their gradients."""
+"""Normalization layers and vector norms, with their gradients."""
 
 from diopi_impl.jax_cpu.norm import batch, layer, vector
 

@@ -7,17 +7,17 @@ import math
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.norm.moments import affine, channel_shape, non_channel_axes, standardize, standardize_backward
 from diopi_impl.jax_cpu.sizes import check_shapes, check_size
+from diopi_impl.specs import ResultSpec
 
 Saved = tuple[ResultSpec | None, ...]
 """The shapes and element types of the results, which include saved statistics; None for results that are omitted."""
 
 
 def _per_channel(input: Array, *values: Array) -> list[Array]:
-    """Return statistics in a shape that broadcasts with the input, and in the wider type of both."""
+    """Return statistics of channels in a shape that broadcasts with the input, promoted with the input's type."""
     return [value.reshape(channel_shape(input)).astype(jnp.result_type(input, value)) for value in values]
 
 
@@ -28,8 +28,8 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError("running_mean and running_var are required outside training")
-        centre, spread = _per_channel(input, running_mean, running_var)
-        result = affine((input - centre) / jnp.sqrt(spread + eps), weight, bias, shape)
+        center, spread = _per_channel(input, running_mean, running_var)
+        result = affine((input - center) / jnp.sqrt(spread + eps), weight, bias, shape)
         unspecified = [jnp.zeros(spec.shape) if spec else None for spec in out[1:3]]
         return result, *unspecified, running_mean, running_var
     n = math.prod(input.shape) // shape[1] if shape[1] else 1
@@ -47,7 +47,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 
 
 def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
-    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
+    """Return the running statistic moved toward `new` by `momentum`; None if there is none."""
     check_size(new.size, running=running)
     return None if running is None else (1 - momentum) * running.ravel() + momentum * new.ravel()
 
@@ -59,9 +59,9 @@ def batch_norm_backward(grad_output, input, weight, running_mean, running_var, s
     mean, spread = (save_mean, save_invstd) if training else (running_mean, running_var)
     if mean is None or spread is None:
         raise ValueError(f"the {'saved' if training else 'running'} statistics are required")
-    centre, spread = _per_channel(input, mean, spread)
+    center, spread = _per_channel(input, mean, spread)
     invstd = spread if training else 1 / jnp.sqrt(spread + eps)
-    x_hat = (input - centre) * invstd
+    x_hat = (input - center) * invstd
     g = affine(grad_output, weight, None, channel_shape(input))
     axes = non_channel_axes(input)
     grad_input = standardize_backward(g, x_hat, invstd, axes) if training else invstd * g
@@ -77,7 +77,7 @@ def batch_norm_stats(input, eps):
 
 @vendor.implements("diopiBatchNormGatherStatsWithCounts")
 def batch_norm_gather_stats_with_counts(input, mean_all, invstd_all, running_mean, running_var, momentum, eps, counts):
-    """Combine the statistics of several devices, and update the running statistics."""
+    """Return the mean and 1 / std of the samples of all devices, and the updated running statistics."""
     check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
     wide = jnp.result_type(input, mean_all)
     counts, mean_all, invstd_all = (x.astype(wide) for x in (counts, mean_all, invstd_all))
@@ -97,9 +97,9 @@ def batch_norm_backward_reduce(grad_out, input, mean, invstd):
     """Return Σ dy, Σ dy · (x − mean), and the gradients of weight and bias."""
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], mean=mean, invstd=invstd)
-    (centre,) = _per_channel(input, mean)
+    (center,) = _per_channel(input, mean)
     sum_dy = grad_out.sum(non_channel_axes(input))
-    sum_dy_xmu = (grad_out * (input - centre)).sum(non_channel_axes(input))
+    sum_dy_xmu = (grad_out * (input - center)).sum(non_channel_axes(input))
     return sum_dy, sum_dy_xmu, sum_dy_xmu * invstd, sum_dy
 
 
@@ -109,13 +109,13 @@ def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], sum_dy=sum_dy, sum_dy_xmu=sum_dy_xmu, mean=mean, invstd=invstd)
     n = count.sum()
-    centre, scale, sum_dy, sum_dy_xmu = _per_channel(input, mean, invstd, sum_dy, sum_dy_xmu)
+    center, scale, sum_dy, sum_dy_xmu = _per_channel(input, mean, invstd, sum_dy, sum_dy_xmu)
     slope = jnp.square(scale) * sum_dy_xmu / n
-    return affine((grad_out - sum_dy / n - (input - centre) * slope) * scale, weight, None, channel_shape(input))
+    return affine((grad_out - sum_dy / n - (input - center) * slope) * scale, weight, None, channel_shape(input))
 
 
 @vendor.implements("diopiBatchNormElemt")
 def batch_norm_elemt(input, weight, bias, mean, invstd):
     """Return (x − mean) · invstd · weight + bias."""
-    centre, scale = _per_channel(input, mean, invstd)
-    return affine((input - centre) * scale, weight, bias, channel_shape(input))
+    center, scale = _per_channel(input, mean, invstd)
+    return affine((input - center) * scale, weight, bias, channel_shape(input))

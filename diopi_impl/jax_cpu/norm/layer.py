@@ -7,11 +7,11 @@ from typing import Any
 
 from jax import Array, lax
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import first_normalized_axis
 from diopi_impl.jax_cpu.norm.moments import affine, standardize, standardize_backward
 from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.specs import ResultSpec
 
 Saved = tuple[ResultSpec | None, ...]
 """The shapes and element types of the results, which include saved statistics; None for results that are omitted."""
@@ -136,8 +136,8 @@ def instance_norm(input, axis, scale, bias, eps):
 def instance_norm_backward(grad_output, input, scale, axis, eps):
     """Return the gradients of input, scale and bias; the statistics are computed again."""
     check_shapes(input.shape, grad_output=grad_output)
-    shape, normalised = _instance_shape(input, axis), tuple(range(axis, input.ndim))
-    x_hat, _, _, rstd = standardize(input, normalised, eps)
-    grad_input = standardize_backward(affine(grad_output, scale, None, shape), x_hat, rstd, normalised)
-    summed = (0, *normalised)
+    shape, normalized = _instance_shape(input, axis), tuple(range(axis, input.ndim))
+    x_hat, _, _, rstd = standardize(input, normalized, eps)
+    grad_input = standardize_backward(affine(grad_output, scale, None, shape), x_hat, rstd, normalized)
+    summed = (0, *normalized)
     return grad_input, (grad_output * x_hat).sum(summed).ravel(), grad_output.sum(summed).ravel()

@@ -1,4 +1,4 @@
-"""Functions that normalisation layers share: standardization, affine transform and gradient."""
+"""Functions that normalization layers share: standardization, affine transform and gradient."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jax import Array, lax
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import normalize_axes
 from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min
 from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.specs import ResultSpec
 from diopi_proto.types import Dtype
 
 Axes = tuple[int, ...]

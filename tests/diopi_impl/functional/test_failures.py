@@ -85,29 +85,32 @@ def test_failing_call_writes_no_entry_of_a_list(vendor: Vendor, context: Context
     assert [tensor.numpy().tolist() for tensor in tensors] == [[1, 2]] * 3
 
 
-class Untouched:
+class CountingImplementation:
     """An implementation that must not be called."""
 
     def __init__(self) -> None:
         self.calls = 0
 
     def unary(self, input: Array) -> Array:
+        """Count the call; stands for a function of one array."""
         self.calls += 1
         return input
 
     def binary(self, input: Array, other: Array) -> Array:
+        """Count the call; stands for a function of two arrays."""
         self.calls += 1
         return input
 
     def cat(self, tensors: list[Array], dim: int) -> Array:
+        """Count the call; stands for a function of a list of arrays and an axis."""
         self.calls += 1
         return tensors[0]
 
 
 @pytest.fixture
-def untouched(vendor: Vendor) -> Iterator[Untouched]:
+def untouched(vendor: Vendor) -> Iterator[CountingImplementation]:
     """Implement functions with a recorder; assert at the end that none of them was called."""
-    recorder = Untouched()
+    recorder = CountingImplementation()
     vendor.implements("diopiSqrt")(recorder.unary)
     vendor.implements("diopiMul")(recorder.binary)
     vendor.implements("diopiCat")(recorder.cat)
@@ -115,7 +118,9 @@ def untouched(vendor: Vendor) -> Iterator[Untouched]:
     assert recorder.calls == 0
 
 
-def test_missing_required_argument_is_an_error(vendor: Vendor, context: Context, untouched: Untouched) -> None:
+def test_missing_required_argument_is_an_error(
+    vendor: Vendor, context: Context, untouched: CountingImplementation
+) -> None:
     tensor = Tensor.from_numpy(context, floats(1, 2, 3))
     calls: dict[str, tuple[str, tuple[Any, ...]]] = {
         "diopiMul: other is required, NULL was given": ("diopiMul", (tensor, tensor, None)),
@@ -132,7 +137,7 @@ def test_missing_required_argument_is_an_error(vendor: Vendor, context: Context,
     assert tensor.numpy().tolist() == [1, 2, 3]
 
 
-def test_unsupported_dtype_is_an_error(vendor: Vendor, context: Context, untouched: Untouched) -> None:
+def test_unsupported_dtype_is_an_error(vendor: Vendor, context: Context, untouched: CountingImplementation) -> None:
     out = Tensor.empty(context, (2,), Dtype.float32)
     fine, odd = Tensor.from_numpy(context, floats(1, 2)), Tensor.empty(context, (2,), Dtype.complex32)
     calls: dict[str, tuple[Any, ...]] = {

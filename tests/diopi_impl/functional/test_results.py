@@ -11,8 +11,8 @@ import pytest
 from functional_calls import Array, call, floats
 
 from diopi_impl import Box, Vendor
-from diopi_impl.functional import ResultSpec
 from diopi_impl.results import DeferredResult
+from diopi_impl.specs import ResultSpec
 from diopi_proto.types import Device, Dtype, Error, Scalar
 from lib_rt import Context, Tensor
 

@@ -6,9 +6,12 @@ import math
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import special
 
 from diopi_impl.numerics import ELEMENTARY_FUNCTIONS, IEEE, ErrorBound, Numerics, NumericsError
+from diopi_impl.numerics.elementary import largest_result
 from diopi_impl.numerics.validation import values_of
 
 
@@ -120,6 +123,83 @@ def test_two_bounds_for_one_range_are_rejected() -> None:
 def test_bound_above_a_tenth_is_refused(values: dict[str, float]) -> None:
     with pytest.raises(NumericsError, match=r"ulp, relative and absolute: .* expected at most 0\.1"):
         ErrorBound(**values)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "found"),
+    [
+        ("exp", ErrorBound(absolute=0.05, minimum=-20, maximum=-10), "1.1e+03 times the largest result, 4.5e-05"),
+        ("exp", ErrorBound(absolute=1e-6, minimum=-1000, maximum=-800), "inf times the largest result, 0"),
+        ("sigmoid", ErrorBound(absolute=1e-6, maximum=-20), "times the largest result, 2.1e-09"),
+        ("sin", ErrorBound(absolute=0.01, minimum=-0.05, maximum=0.05), "0.2 times the largest result, 0.05"),
+        ("reciprocal", ErrorBound(ulp=1, absolute=0.01, minimum=20), "0.2 times the largest result, 0.05"),
+        ("erfinv", ErrorBound(relative=0.05, absolute=1e-3, maximum=0.01, minimum=0), "0.16 times the largest"),
+    ],
+)
+def test_absolute_bound_above_a_tenth_of_the_largest_result_is_refused(
+    name: str, bound: ErrorBound, found: str
+) -> None:
+    with pytest.raises(NumericsError) as caught:
+        Numerics(name="mine", elementary={name: (bound,)})
+    (message,) = str(caught.value).splitlines()
+    assert message.startswith(f"elementary.{name}: for arguments from {bound.minimum:g} to {bound.maximum:g}, the ")
+    assert found in message
+    assert message.endswith("expected at most 0.1: a result with a larger error is worth nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "minimum", "maximum", "expected"),
+    [
+        ("sin", -0.5, 0.25, math.sin(0.5)),
+        ("sin", 1, 2, 1.0),
+        ("sin", 100, math.inf, 1.0),
+        ("sin", 3, 3.2, math.sin(3)),
+        ("cos", 1.5, 1.6, math.cos(1.5)),
+        ("tan", -2, -1.5, 1.0),
+        ("tan", 3, 3.5, math.tan(3.5)),
+        ("reciprocal", -50, 50, 1.0),
+        ("reciprocal", -50, -10, 0.1),
+        ("log", 0, 1, 1.0),
+        ("log", 0.9, 1.05, -math.log(0.9)),
+        ("acos", 0.9, 2, math.acos(0.9)),
+        ("rsqrt", 100, 1000, 0.1),
+        ("sqrt", -4, -1, 1.0),
+        ("exp", -math.inf, -1, math.exp(-1)),
+        ("exp", -math.inf, math.inf, 1.0),
+        ("sigmoid", -1000, -1, 1 / (1 + math.e)),
+        ("pow", 0, 1e-9, 1.0),
+        ("divide", 1e9, math.inf, 1.0),
+        ("atan2", 0, 1e-9, 1.0),
+    ],
+)
+def test_largest_result_is_the_largest_magnitude_in_a_range(
+    name: str, minimum: float, maximum: float, expected: float
+) -> None:
+    assert largest_result(name, minimum, maximum) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ELEMENTARY_FUNCTIONS)
+def test_no_result_in_a_range_exceeds_the_largest_result(name: str) -> None:
+    rng = np.random.default_rng(0)
+    for minimum, maximum in np.sort(rng.uniform(-4, 4, (100, 2)), axis=1):
+        for x in (result_of(name, value) for value in np.linspace(minimum, maximum, 101)):
+            assert np.isnan(x) or min(abs(x), 1) <= largest_result(name, minimum, maximum) * (1 + 1e-12)
+
+
+def result_of(name: str, x: float) -> float:
+    """Return the result of an elementary function; those with two arguments get the argument twice."""
+    functions: dict[str, Any] = {
+        "erf": special.erf,
+        "erfinv": special.erfinv,
+        "rsqrt": lambda x: x**-0.5,
+        "sigmoid": special.expit,
+    }
+    names = {"acos": "arccos", "asin": "arcsin", "atan": "arctan", "acosh": "arccosh", "asinh": "arcsinh"}
+    names |= {"atanh": "arctanh", "atan2": "arctan2", "pow": "power"}
+    with np.errstate(all="ignore"):
+        x = np.float64(x)
+        function = functions.get(name) or getattr(np, names.get(name, name))
+        return float(function(x, x) if name in ("atan2", "divide", "pow") else function(x))
 
 
 @pytest.mark.parametrize(
