@@ -39,10 +39,11 @@ def multi_head_attention(
     """Return multi-head attention and, if requested, its weights.
 
     The parameters are those of `torch.ops.aten._native_multi_head_attention`. Keys for which the mask is nonzero have
-    no weight.
+    the weight 0.
 
     Returns:
-        The attention of shape `[batch, queries, embed_dim]`, and the weights per head or their mean, or None.
+        The attention `[batch, queries, embed_dim]`, and the weights. They are `[batch, heads, queries, keys]`, or their
+        mean over the heads, `[batch, queries, keys]`, or None if they are not requested.
     """
     projections = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
     queries, keys, values = (
@@ -81,7 +82,10 @@ def encoder_layer(
     mask: Tensor | None = None,
     mask_type: int | None = None,
 ) -> Tensor:
-    """Return the result of a transformer encoder layer for `src` of shape `[batch, length, embed_dim]`."""
+    """Return the result of a transformer encoder layer, of the same shape as `src`: `[batch, length, embed_dim]`.
+
+    The parameters are those of `torch.ops.aten._transformer_encoder_layer_fwd`.
+    """
 
     def attention(x: Tensor) -> Tensor:
         """Return the self-attention of x, without the weights."""

@@ -31,8 +31,8 @@ class Backend:
     Attributes:
         vendor: the vendor.
         device: the device of the runtime.
-        process: the process that opened the device; a fork of it can't use the device.
-        default_stream: the stream of programs that choose none.
+        process: the ID of the process that opened the device; a fork of that process can't use the device.
+        default_stream: the stream of threads that have not selected one.
         streams: the current stream of each thread.
         allocator: allocates the memory of tensors.
         generator: the default generator of random numbers.
@@ -72,7 +72,10 @@ class Backend:
             stream.drop_cached_tensors()
 
     def close(self) -> None:
-        """Wait for the vendor's device and close it; tensors that still exist can only be deleted."""
+        """Wait for the vendor's device and close it; tensors that still exist can only be deleted.
+
+        In a fork of the process that opened the device, do nothing.
+        """
         if self.process != os.getpid():
             return
         self.allocator.empty_cache()
@@ -89,7 +92,7 @@ _backend: Backend | None = None
 """The open device; None until its first use."""
 
 _vendor_name: str | None = None
-"""The vendor that the program has selected; None for the vendor that the environment names."""
+"""The vendor that the program has selected; None for the vendor that the environment names, or the default."""
 
 
 def use_vendor(name: str) -> None:

@@ -38,6 +38,12 @@ _SENDS = frozenset({"send", "barrier"})
 _POINT_TO_POINT = frozenset({"send", "recv_", "recv_any_source_"})
 """Operators that transfer tensors from one process to another, for which gloo supports all element types."""
 
+_OF_ONE_TENSOR = frozenset({"_allgather_base_", "_reduce_scatter_base_"})
+"""Operators of which one tensor consists of a part per process, such as the result of `all_gather_into_tensor`.
+
+The parts may have any shape with the right number of elements.
+"""
+
 _NOT_IN_GLOO = frozenset({torch.int16, torch.uint16, torch.uint32, torch.uint64})
 """Element types for which gloo supports only transfers from one process to another."""
 
@@ -61,12 +67,25 @@ def _create_gloo_group(store: Store, rank: int, size: int, timeout: timedelta) -
 
 
 def _run_collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
-    """Call a collective with the tensors on the host; raise RuntimeError if gloo does not support it."""
+    """Call a collective with its tensors on the host.
+
+    Args:
+        operator: An operator of the namespace `c10d`.
+        args: Its positional arguments, with tensors of the device. The first one contains the tensors that the operator
+            returns beside its work, if it returns any.
+
+    Returns:
+        The results of the operator. Its work is replaced by a `_CollectiveWork`, unless it writes no tensors.
+
+    Raises:
+        RuntimeError: gloo does not support the collective for this element type.
+    """
     name = operator._schema.name.removeprefix("c10d::")
     arguments = {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)}
     _check_supported(name, arguments)
     exchange = _CollectiveTransfer(args[0])
-    returned = operator(*(exchange.send_to_host(value, writes=key not in _READ) for key, value in arguments.items()))
+    sent = [exchange.send_to_host(value, writes=key not in _READ) for key, value in arguments.items()]
+    returned = operator(*(tree_map_only(torch.Tensor, _flatten, sent) if name in _OF_ONE_TENSOR else sent))
     if name in _SENDS:
         return returned
     work = dist.Work.unbox(returned[-1] if isinstance(returned, tuple) else returned)
@@ -74,8 +93,13 @@ def _run_collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
     return (args[0], boxed) if isinstance(returned, tuple) else boxed
 
 
+def _flatten(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view with one axis if the tensor is contiguous; gloo divides the first axis among the processes."""
+    return tensor.view(-1) if tensor.is_contiguous() else tensor
+
+
 def _check_supported(name: str, arguments: Mapping[str, Any]) -> None:
-    """Raise RuntimeError for collectives and element types that gloo does not support."""
+    """Raise RuntimeError if gloo does not support the collective for the element type of one of its tensors."""
     called = name.rstrip("_")
     dtypes = {value.dtype for value in tree_leaves(list(arguments.values())) if isinstance(value, torch.Tensor)}
     lacking = [dtype for dtype in dtypes if dtype in _NOT_IN_GLOO or (called == "gather" and dtype.is_complex)]
@@ -97,7 +121,12 @@ class _CollectiveTransfer:
         self._lock = threading.Lock()
 
     def send_to_host(self, value: Any, *, writes: bool) -> Any:
-        """Return an argument with its tensors on the host, after the work on the current stream is done."""
+        """Return an argument with its tensors on the host, after waiting for the current stream.
+
+        Args:
+            value: The argument: a tensor, nested lists of tensors, or a value without tensors.
+            writes: Whether the collective writes the tensors of this argument.
+        """
 
         def moved(tensor: torch.Tensor) -> torch.Tensor:
             """Return a tensor on the host, and remember it if the collective writes it."""
@@ -109,7 +138,7 @@ class _CollectiveTransfer:
         return tree_map_only(torch.Tensor, moved, value)
 
     def finish(self) -> None:
-        """Copy received data to the device unless host and device share the memory."""
+        """Copy received data to the device unless host and device share the memory; later calls do nothing."""
         with self._lock, torch.no_grad():
             written, self._written = self._written, []
             for tensor, host in written:

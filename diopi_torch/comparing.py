@@ -72,8 +72,8 @@ def watch(
 
     Args:
         device: the type of the device whose calls are judged, such as `cuda`; None for all devices.
-        overhead: the time for judging, relative to the time of the program itself.
-        cases: the folder for cases of wrong calls, for `diopi-test run --data`.
+        overhead: the time for judging, relative to the time of the program itself; 1.0 is 100 %.
+        cases: the folder for cases of wrong calls, for `diopi-test run --data`; None to store none.
         report: the file for the report, which is otherwise printed to stderr at the end.
         quiet: whether to write no report.
 

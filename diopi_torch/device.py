@@ -58,7 +58,14 @@ def current_device() -> int:
 
 
 def _device_index(device: Any) -> int:
-    """Return the number of a device in any notation; raise RuntimeError if there is no such device."""
+    """Return 0, the number of the only device.
+
+    Args:
+        device: None, a number, a text such as `diopi:0`, or a `torch.device`.
+
+    Raises:
+        RuntimeError: `device` is another device, or no device.
+    """
     if device is None or isinstance(device, int):
         index, kind = device or 0, NAME
     else:
@@ -226,7 +233,7 @@ def _dlpack_device(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Let tensors record streams of the device and export their memory, which PyTorch does not support."""
+    """Replace `Tensor.record_stream` and `Tensor.__dlpack_device__`, which do not support the device."""
     torch.Tensor.record_stream = _record_stream(torch.Tensor.record_stream)  # type: ignore[method-assign]  # as said
     torch.Tensor.__dlpack_device__ = _dlpack_device(torch.Tensor.__dlpack_device__)  # type: ignore[method-assign]  # as said
 
@@ -282,7 +289,7 @@ def set_rng_state_all(new_states: Sequence[torch.Tensor]) -> None:
 
 
 def _read_usage(device: Any, read: Callable[[Any], MemoryUsage]) -> MemoryUsage:
-    """Return a usage counter of the allocator after updating all counters."""
+    """Update the counters of the allocator and return the one that `read` selects from the allocator."""
     _device_index(device)
     allocator = backend().allocator
     allocator.collect()
@@ -316,7 +323,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> Mapping[str, int]:
-    """Return the results of the functions above, by the keys of `torch.cuda.memory_stats`."""
+    """Return the current and maximum numbers of bytes, by the keys that `torch.cuda.memory_stats` uses."""
     return {
         "allocated_bytes.all.current": memory_allocated(device),
         "allocated_bytes.all.peak": max_memory_allocated(device),
@@ -361,7 +368,7 @@ def empty_host_cache() -> None:
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return the free and the total size of the memory in bytes.
+    """Return the free and the total size of the host's memory, which the device uses, in bytes.
 
     Args:
         device: the device.

@@ -23,7 +23,7 @@ VARIABLE = "DIPU_DUMP_OP_ARGS"
 """The environment variable with the level."""
 
 LEVELS = ("0", "1", "2", "3")
-"""Its valid values."""
+"""The valid values of the variable."""
 
 environment: Mapping[Any, Any] = cast(Any, os.environ)._data
 """The mapping behind `os.environ`, in which a look-up takes a twentieth of the time."""
@@ -32,13 +32,15 @@ KEY = cast(Any, os.environ).encodekey(VARIABLE)
 """The key of the variable in that mapping."""
 
 CPU = "CPU"
-"""Takes the place of a function if an operator runs on the CPU."""
+"""The text that is printed in place of a function if an operator runs on the CPU."""
 
 
 def call_and_dump(
     name: str, operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], do: Callable[[], Any]
 ) -> Any:
-    """Run an operator; if it calls a function of the vendor, print it with its arguments from before the call.
+    """Run an operator, and print its name for each function of the vendor that it calls.
+
+    The first function is printed with the arguments of the operator from before the call.
 
     Args:
         name: the name of the operator to print.
@@ -88,7 +90,7 @@ def _dump_level() -> int:
 def _argument_lines(
     operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], level: int
 ) -> Iterator[str]:
-    """Yield the arguments of a call as text."""
+    """Yield the lines that describe the arguments of a call; nothing at level 1."""
     names = [argument.name for argument in operator._schema.arguments]
     if level >= 2:
         for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items():

@@ -1,7 +1,8 @@
 """Run operators on the CPU if the vendor does not support them.
 
-The arguments are copied to the CPU and the results back to the device, including arguments that the operator writes
-according to its schema. If the host can address the device's memory, arguments are not copied.
+If the host can address the device's memory, the CPU reads and writes the arguments directly, unless they overlap.
+Otherwise it receives copies, and the arguments that the operator writes according to its schema are copied back. The
+results are copied to the device.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def operator_name(operator: torch._ops.OpOverload) -> str:
 def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Call an operator of ATen on the CPU with tensors of the device.
 
-    Errors of the operator propagate, and NotImplementedError if the CPU does not have it.
+    Errors of the operator propagate. If the CPU does not have the operator, PyTorch raises NotImplementedError.
 
     Args:
         operator: the operator.
@@ -81,7 +82,7 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
     count_fallback(name)
     if dump.KEY in dump.environment:
         dump.dump_fallback(name, operator, args, kwargs)
-    named = _named(operator, args, kwargs)
+    named = named_arguments(operator, args, kwargs)
     overlaps = operator._schema.is_mutable and find_overlap(operator, named)
     transfer = _CpuTransfer(operator, HostMemory() if overlaps else None)
     transferred = transfer.send_to_host(named)
@@ -91,14 +92,16 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
 
 
 def check_on_cpu(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Raise the error that the CPU raises for a call; the CPU runs the operator with copies of the tensors.
+    """Run a call on the CPU with copies of the tensors, only to raise the error that PyTorch raises for invalid calls.
+
+    If the CPU does not have the operator, nothing is checked.
 
     Args:
         operator: the operator.
         args: its positional arguments.
         kwargs: its keyword arguments.
     """
-    named = _named(operator, args, kwargs)
+    named = named_arguments(operator, args, kwargs)
     if _takes_generator(operator) and named.get("generator") is None:
         named["generator"] = torch.Generator()
     transferred = _CpuTransfer(operator, HostMemory()).send_to_host(named)
@@ -106,11 +109,15 @@ def check_on_cpu(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: M
         operator(**transferred)
 
 
-def _named(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by name."""
-    return {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)} | {
-        **kwargs
-    }
+def named_arguments(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by name, without those that the call omits."""
+    names = [argument.name for argument in operator._schema.arguments]
+    return {**dict(zip(names, args, strict=False)), **kwargs}
+
+
+def default_arguments(operator: torch._ops.OpOverload) -> dict[str, Any]:
+    """Return the default values of all arguments by name, in order; None for an argument without a default."""
+    return {argument.name: argument.default_value for argument in operator._schema.arguments}
 
 
 def _takes_generator(operator: torch._ops.OpOverload) -> bool:
@@ -143,7 +150,7 @@ class _CpuTransfer:
         self._written: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def send_to_host(self, named: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments for the CPU by name."""
+        """Return the arguments for the CPU by name; numbers in place of tensors are replaced in `named`, too."""
         for argument in self._declared:
             if isinstance(argument.type, torch.TensorType) and isinstance(named.get(argument.name), NUMBERS):
                 named[argument.name] = _tensor_from_number(named[argument.name], named.values())
@@ -176,7 +183,10 @@ class _CpuTransfer:
         return host
 
     def _generator_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a CPU generator seeded by the device's, so that its seed also determines the fallback's results."""
+        """Return a CPU generator by the name `generator` if the operator takes one and the call has none, else nothing.
+
+        The device's generator seeds it, so that a seed of the device also determines the results of a fallback.
+        """
         if _takes_generator(self._operator) and arguments.get("generator") is None:
             return {"generator": host_generator()}
         return {}
@@ -192,7 +202,7 @@ class _CpuTransfer:
             if self._memory is not None:
                 write_storage(tensor, host)
             elif tensor.data_ptr() != host.data_ptr():
-                tensor.copy_(host)
+                torch.ops.aten._copy_from(host, tensor)  # not copy_, which may itself be running on the CPU
 
     def return_to_device(self, returned: Any) -> Any:
         """Return the operator's results on the device."""
@@ -228,7 +238,7 @@ def host_generator() -> torch.Generator:
 
 
 def _tensor_from_number(number: Number | complex, arguments: Iterable[Any]) -> torch.Tensor:
-    """Return a number as a tensor with the element type that it has as an operand of the other arguments."""
+    """Return a number as a tensor, with the element type to which PyTorch promotes it and the first tensor."""
     tensor = next(value for value in arguments if isinstance(value, torch.Tensor))
     return torch.tensor(number, dtype=torch.result_type(tensor, number))
 

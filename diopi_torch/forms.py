@@ -67,7 +67,11 @@ def find_shared_memory(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def describe_sharing(values: Sequence[Any]) -> Hashable:
-    """Return how tensors share memory: the result of `find_shared_memory`, and the distances of those that share it."""
+    """Return how tensors share memory, as a hashable value.
+
+    The value is the result of `find_shared_memory`. If tensors share memory, the distance in bytes of each tensor from
+    the first one in the same memory follows.
+    """
     memory = find_shared_memory(values)
     if memory == tuple(range(len(memory))):
         return memory

@@ -38,7 +38,7 @@ _SUCCESS = Error.Success
 """The code of success; this name is found faster than the attribute of the enumeration."""
 
 _NOTHING: Mapping[str, Any] = {}
-"""The results of calls for which the vendor allocates none."""
+"""The results of a call for which the vendor allocates no tensors."""
 
 
 class UnsupportedCallError(Exception):
@@ -294,7 +294,11 @@ def _list_length(call: FunctionCall) -> int:
 
 
 def _copy_result(value: Any) -> Any:
-    """Return a result that the vendor allocated: a copy of a tensor in memory of the device, or a number."""
+    """Return a result that the vendor allocated: a copy of a tensor in memory of the device, or a number.
+
+    Raises:
+        UnsupportedCallError: the tensor has gaps between its elements.
+    """
     if not isinstance(value, Tensor):
         return value
     received = allocate_on_current_stream(value.shape, TORCH_DTYPES[value.dtype], value.strides)

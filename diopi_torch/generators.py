@@ -45,17 +45,18 @@ def _is_this_device(device: Any) -> bool:
     return torch.device(device).type == NAME
 
 
-class _GeneratorType(type(ORIGINAL)):  # type: ignore[misc]  # the class of PyTorch has a metaclass without a name
+class GeneratorType(type(ORIGINAL)):  # type: ignore[misc]  # the class of PyTorch has a metaclass without a name
     """The type of the replaced class: creates generators of each device, and recognizes all of them as instances."""
 
     def __call__(cls, device: Any = "cpu") -> torch.Generator:
+        """Return a new generator for a device."""
         return DeviceGenerator() if _is_this_device(device) else ORIGINAL(device)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, ORIGINAL)
 
 
-class TorchGenerator(ORIGINAL, metaclass=_GeneratorType):
+class TorchGenerator(ORIGINAL, metaclass=GeneratorType):
     """`torch.Generator`, which also creates generators of the device."""
 
 

@@ -25,7 +25,7 @@ _call = partial(int)
 
 
 class DeviceGuard(torch._C._acc.DeviceGuard):
-    """The object that PyTorch asks for the type of the device."""
+    """The object from which PyTorch reads the type of the device."""
 
     def type_(self) -> Any:
         """Return `PrivateUse1`; if an error is pending in this thread, clear and store it."""

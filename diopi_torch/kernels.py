@@ -1,7 +1,8 @@
-"""Kernels of PyTorch operators that create, inspect or copy memory. They don't call a function of the vendor.
+"""Kernels of PyTorch operators that create, inspect or copy memory, and of a few others.
 
 A kernel is the function that PyTorch calls for an operator on the device. `KERNELS` lists these kernels by operator;
-the backend registers them. All other operators call functions of the vendor (`operators.py`).
+the backend registers them. They call a function of the vendor only to copy and to fill memory. The kernels of all other
+operators are derived from the functions of the vendor (`operators.py`).
 """
 
 from __future__ import annotations
@@ -94,9 +95,10 @@ def _empty(
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
     try:
-        return allocate_on_current_stream(size, dtype or torch.get_default_dtype(), strides)
+        allocated = allocate_on_current_stream(size, dtype or torch.get_default_dtype(), strides)
     except OverflowError:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}") from None
+    return _fill_if_deterministic(allocated)
 
 
 @kernel("empty_strided")
@@ -118,10 +120,19 @@ def _empty_strided(
     try:
         if stride and min(stride) < 0:
             raise OverflowError
-        return allocate_on_current_stream(size, dtype or torch.get_default_dtype(), stride)
+        allocated = allocate_on_current_stream(size, dtype or torch.get_default_dtype(), stride)
     except OverflowError:
         arguments = f"sizes={list(size)} and strides={list(stride)}"
         raise RuntimeError(f"Storage size calculation overflowed with {arguments}") from None
+    return _fill_if_deterministic(allocated)
+
+
+def _fill_if_deterministic(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a new tensor; fill it with NaN, the largest integer or True for deterministic algorithms."""
+    if torch._C._get_deterministic_algorithms() and torch._C._get_deterministic_fill_uninitialized_memory():
+        is_integer = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
+        tensor.fill_(torch.iinfo(tensor.dtype).max if is_integer else torch.nan)
+    return tensor
 
 
 def _check_device_and_pinning(device: torch.device | None, pin_memory: bool | None) -> None:
@@ -304,7 +315,9 @@ def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:
 def _copy_to_host(source: torch.Tensor, target: torch.Tensor) -> None:
     """Copy a tensor on the device to a CPU tensor, converted to the type and strides of the target."""
     if not is_dense(source):
-        source = source.contiguous()
+        whole = allocate_on_current_stream(source.shape, source.dtype)
+        _copy_on_device(source, whole)
+        source = whole
     if _is_plain_copy(source, target):
         copy_bytes(target, source)
         return

@@ -1,4 +1,4 @@
-"""A cache of device memory: allocations from a vendor take longer than most operators."""
+"""A cache of device memory. It is necessary because a vendor's allocation takes longer than most operators."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ class DeviceMemoryError(MemoryError):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryBlock:
-    """A block of device memory: its address, its size in bytes, and the number of the stream that uses it.
+    """A block of device memory.
 
     Attributes:
         address: the address as a number.
+        nbytes: the size in bytes.
+        stream: the number of the stream that uses the block.
         pointer: the address as a C pointer.
         buffer: the block as a Python buffer; must not be accessed if the host can't address the memory.
     """

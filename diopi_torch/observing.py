@@ -17,6 +17,14 @@ from diopi_torch.operators import OperatorKernel, kernels
 from diopi_torch.registration import KEY, forced_operators
 from diopi_torch.settings import matching_operators
 
+_active: set[int] = set()
+"""The numbers of the observations that have not ended."""
+
+
+def is_observing() -> bool:
+    """Return whether calls of any operator are observed."""
+    return bool(_active)
+
 
 class Observer(Protocol):
     """The interface of objects that observe calls of operators which functions of the vendor implement."""
@@ -57,4 +65,12 @@ def observe(operators: frozenset[str], observer: Observer) -> Callable[[], None]
             plain = kernels()[name]
             observed = ObservedKernel(plain.operator, plain.row, plain, observer)
             library.impl(name, accept_cpu_indices(plain.operator, observed), KEY, allow_override=True)
-    return library._destroy
+    number = id(library)
+    _active.add(number)
+
+    def end() -> None:
+        """Install the plain kernels again."""
+        library._destroy()
+        _active.discard(number)
+
+    return end

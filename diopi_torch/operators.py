@@ -16,14 +16,14 @@ import torch
 from torch._decomp import decomposition_table
 
 from diopi_proto import parameters as kinds
-from diopi_proto.aten.mapping import RULES, AtenOperator
+from diopi_proto.aten.mapping import AtenOperator
 from diopi_proto.aten.table import DECOMPOSED, Row, find_row, rows
 from diopi_proto.aten.table import find_form as form_of_function
 from diopi_torch import dump
 from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.conjugation import call_materialized, receives_lazy_bits
-from diopi_torch.fallback import check_on_cpu, fall_back, operator_name
+from diopi_torch.fallback import check_on_cpu, default_arguments, fall_back, operator_name
 from diopi_torch.forms import describe_form, describe_sharing, find_shared_memory
 from diopi_torch.functions import CallFailedError, UnsupportedCallError
 from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
@@ -33,6 +33,7 @@ from diopi_torch.preconditions import PRECONDITIONS, Precondition
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD
 from diopi_torch.shapes import infer_layouts
+from diopi_torch.synchronized import SYNCHRONIZED
 from diopi_torch.tensors import has_lazy_bits
 
 EXCLUDED_OPERATORS: Mapping[str, str] = {
@@ -95,6 +96,8 @@ class OperatorKernel:
         layouts = _as_sequence(infer_layouts(self.operator, named, self._outputs))
         pairs = [(named[name], layout) for name, layout in zip(self._outputs, layouts, strict=True)]
         resized = [(slot, layout) for slot, layout in pairs if slot.shape != layout.shape]
+        if resized and find_overlap(self.operator, self.arguments_by_name(args, kwargs)):
+            check_on_cpu(self.operator, args, kwargs)  # later, the resized tensors do not overlap
         for slot, layout in resized:
             self._resize_output(tensors[slot.number], layout.shape)
         return bool(resized)
@@ -112,6 +115,8 @@ class OperatorKernel:
             if overlap.within_tensor:
                 cache_plan(form, UnsupportedForm("several elements of a written tensor are at one address"))
                 return backend().plans[form]
+        if self._outputs and self._converts_outputs(args, kwargs, tensors):
+            check_on_cpu(self.operator, args, kwargs)
         found: Plan | UnsupportedForm | None = None
         is_reusable = True
         for inplace in self._inplace_choices:
@@ -128,6 +133,19 @@ class OperatorKernel:
         if is_reusable:
             cache_plan(form, found)
         return found
+
+    def _converts_outputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]) -> bool:
+        """Return whether an output argument has another element type than the result, which operators may reject.
+
+        Also return True if PyTorch can't determine the element type of the result.
+        """
+        slots = self.arguments_by_name(*_replace_by_slots(PlanBuilder(tensors, range(len(tensors))), args, kwargs))
+        outputs = [slots.pop(name) for name in self._outputs]
+        try:
+            results = _as_sequence(infer_layouts(overload(self.row.operator), slots))
+        except UnsupportedCallError:
+            return True
+        return [slot.layout.torch_dtype for slot in outputs] != [layout.torch_dtype for layout in results]
 
     def _build_plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
         """Return a new plan; `inplace` selects functions that write their first argument."""
@@ -164,8 +182,7 @@ class OperatorKernel:
     @cached_property
     def _defaults(self) -> Mapping[str, Any]:
         """The default values of the arguments, by name."""
-        declared = self.operator._schema.arguments
-        return {argument.name: argument.default_value for argument in declared}
+        return default_arguments(self.operator)
 
     @cached_property
     def _outputs(self) -> Sequence[str]:
@@ -286,7 +303,7 @@ def _as_sequence(value: Any) -> Sequence[Any]:
 
 
 def written_outputs(operator: torch._ops.OpOverload) -> Sequence[str]:
-    """Return the output arguments of an operator, whose previous contents are not used."""
+    """Return the names of an operator's output arguments, such as `out`, whose previous contents are not used."""
     declared = operator._schema.arguments
     return [a.name for a in declared if a.kwarg_only and a.alias_info is not None and a.alias_info.is_write]
 
@@ -310,6 +327,19 @@ def is_composed(operator: torch._ops.OpOverload) -> bool:
     return has_kernel(operator, "CompositeImplicitAutograd") and not has_kernel(operator, "CPU")
 
 
+def returns_view(operator: torch._ops.OpOverload) -> bool:
+    """Return whether an operator returns a view of an argument that it does not write, such as `select` and `detach`.
+
+    Args:
+        operator: the operator.
+
+    Returns:
+        Whether the schema declares such a view.
+    """
+    aliases = [returned.alias_info for returned in operator._schema.returns]
+    return any(alias is not None and not alias.is_write for alias in aliases)
+
+
 _SEQUENCES = ("diopiArange", "diopiLinspace")
 """Functions whose operators PyTorch composes of allocating memory and filling it with a sequence of numbers."""
 
@@ -321,7 +351,7 @@ def kernels() -> Mapping[str, OperatorKernel]:
     for row in rows().values():
         if row.function == "diopiUnique":
             found[row.operator] = UniqueKernel(overload(row.operator), row)
-        elif row.operator not in EXCLUDED_OPERATORS and (row.function.startswith("diopi") or row.function in RULES):
+        elif row.operator not in EXCLUDED_OPERATORS and row.calls_functions:
             for operator in _overloads(overload(row.operator)):
                 if not is_composed(operator):
                     name = operator_name(operator)
@@ -340,6 +370,7 @@ def decompositions() -> Mapping[str, Callable[..., Any]]:
         **CELLS,
         **ABOVE_AUTOGRAD,
         **FAST_PATHS,
+        **SYNCHRONIZED,
     }
 
 

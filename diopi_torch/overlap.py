@@ -37,7 +37,7 @@ class Overlap:
 
 
 def find_overlap(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> Overlap:
-    """Return how the dense tensors of a call overlap.
+    """Return how the strided tensors of a call overlap; sparse tensors are ignored.
 
     Args:
         operator: the operator.
@@ -65,7 +65,7 @@ def find_overlap(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> O
 
 
 def _device_tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the dense tensors of the device in an argument."""
+    """Yield the tensors of the device in an argument, except sparse tensors."""
     if isinstance(value, list | tuple):
         for entry in value:
             yield from _device_tensors(entry)

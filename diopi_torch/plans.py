@@ -30,7 +30,7 @@ from diopi_torch.tensors import allocate, allocate_on_current_stream, is_on_devi
 from lib_rt import Generator
 
 MAX_CACHED_PLANS = 4096
-"""Maximum number of plans that a device caches; it should cover a training loop."""
+"""Maximum number of plans that a device caches, more than a training loop needs. A full cache is emptied."""
 
 Values = MutableSequence[Any]
 """The tensors and generators of a call: arguments, results, and those created for functions."""
@@ -142,7 +142,7 @@ class Plan:
 @final
 @dataclass(frozen=True, slots=True)
 class UnsupportedForm:
-    """Takes the place of a plan if the vendor does not support calls of a form; the message states the reason."""
+    """An entry in place of a plan if the vendor does not support calls of a form; the message states the reason."""
 
     message: str
 
@@ -152,7 +152,7 @@ class UnsupportedForm:
 
 
 def cache_plan(form: Hashable, plan: Plan | UnsupportedForm) -> None:
-    """Cache the plan for all calls of a form."""
+    """Cache the plan for all calls of a form; drop all other plans first if there are MAX_CACHED_PLANS."""
     plans = backend().plans
     if len(plans) >= MAX_CACHED_PLANS:
         plans.clear()
@@ -255,7 +255,7 @@ class PlanBuilder:
             UnsupportedCallError: if the standard does not have the element type.
         """
         if layout.dtype is Dtype.unsupported:
-            raise UnsupportedCallError(f"{layout.torch_dtype} is no element type of the standard")
+            raise UnsupportedCallError(f"{layout.torch_dtype} is not an element type of the standard")
         assert not self._factories, "results come first"
         self._results.append(layout)
         return TensorSlot(self._next_number - 1, layout, self._next_number - 1)
@@ -266,7 +266,13 @@ class PlanBuilder:
         return len(self._tensors) + len(self._results) + len(self._factories)
 
     def make_slot(self, layout: TensorLayout, make: ValueFactory, memory: int | None = None) -> TensorSlot:
-        """Return the slot of a tensor that each call creates with `make`."""
+        """Return the slot of a tensor that each call creates with `make`.
+
+        Args:
+            layout: the layout of the tensor.
+            make: a function that creates the tensor from the values before it.
+            memory: the position of the first value that uses the same memory; None for new memory.
+        """
         number = self._add_factory(make)
         return TensorSlot(number, layout, number if memory is None else memory)
 
@@ -314,7 +320,7 @@ class PlanBuilder:
     # The methods of `TensorFactory`.
 
     def tensor_from_numbers(self, value: Number | list[int]) -> TensorSlot:
-        """Return the slot of a tensor with these numbers."""
+        """Return the slot of a tensor with these numbers: int64 for a list, else the type of the first result."""
         tensor = torch.tensor(value, dtype=torch.int64 if isinstance(value, list) else self._dtype)
         layout = layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if isinstance(value, PlaceholderNumber):

@@ -53,13 +53,15 @@ def _has_boolean_output(named: Mapping[str, Any]) -> bool:
     return "out" not in named or named["out"].dtype in (torch.bool, torch.uint8)
 
 
+CLASS_LOSSES = ("nll_loss2d_forward", "nll_loss_forward")
+"""Losses whose targets are classes. Their precondition reads the elements of the targets only."""
+
 PRECONDITIONS: Mapping[str, Precondition] = {
     **dict.fromkeys(("all", "all.dim", "any", "any.dim"), _has_boolean_output),
     "bernoulli": _are_probabilities("self"),
     "binary_cross_entropy": _are_probabilities("self", "target"),
     "multinomial": _are_weights,
-    "nll_loss2d_forward": _classes_exist,
-    "nll_loss_forward": _classes_exist,
+    **dict.fromkeys(CLASS_LOSSES, _classes_exist),
     "normal.Tensor_Tensor": _are_deviations,
     "normal.float_Tensor": _are_deviations,
 }

@@ -10,11 +10,11 @@ import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from diopi_torch import accelerator, autocast, device, generators, guard, modules, pinned, sdpa, sparse, storage
-from diopi_torch.fallback import check_on_cpu, fall_back, reject_nested_tensors
+from diopi_torch.composed import ComposedKernel
+from diopi_torch.fallback import fall_back, reject_nested_tensors
 from diopi_torch.indices import accept_cpu_indices
 from diopi_torch.kernels import FALLTHROUGH, KERNELS
-from diopi_torch.operators import decompositions, is_composed, kernels, overload
-from diopi_torch.overlap import find_overlap
+from diopi_torch.operators import decompositions, is_composed, kernels, overload, returns_view
 from diopi_torch.recurrent import CELLS
 from diopi_torch.settings import FORCE_FALLBACK, NAME, selected_operators
 
@@ -66,7 +66,7 @@ def register() -> None:
         all_operators.fallback(fall_back, key)
         for name, kernel in sparse.kernels(key, operator_names()).items():
             aten.impl(name, kernel, key)
-    for name, kernel in _select_kernels(forced).items():
+    for name, kernel in select_kernels(forced).items():
         aten.impl(name, kernel, KEY)
     for name, composed in {**CELLS, **sdpa.ABOVE_AUTOGRAD}.items():
         aten.impl(name, composed, f"Autograd{KEY}")
@@ -84,28 +84,19 @@ def register() -> None:
         collectives.install(_libraries[-1])
 
 
-def _select_kernels(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
-    """Return the kernels by operator; operators forced to the CPU also get one if PyTorch would compose them."""
+def select_kernels(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
+    """Return the kernels by operator.
+
+    An operator that is forced to the CPU gets a kernel that falls back to the CPU. A composed operator gets none,
+    because its calls never reach the device. An operator that returns a view gets none either: it computes nothing,
+    and its result on the CPU would be a copy.
+    """
     overloads = {name: overload(name) for name in forced if name not in KERNELS}
     fallbacks = {
-        name: partial(fall_back, operator) for name, operator in overloads.items() if not is_composed(operator)
+        name: partial(fall_back, operator)
+        for name, operator in overloads.items()
+        if not (is_composed(operator) or returns_view(operator))
     }
     table = {name: accept_cpu_indices(kernel.operator, kernel) for name, kernel in kernels().items()}
-    composed = {name: _check_overlap(name, kernel) for name, kernel in decompositions().items()}
+    composed = {name: ComposedKernel(overload(name), kernel) for name, kernel in decompositions().items()}
     return {**table, **composed, **fallbacks, **KERNELS}
-
-
-def _check_overlap(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel of a composed operator that raises the CPU's errors if it writes overlapping tensors."""
-    operator = overload(name)
-    if not operator._schema.is_mutable:
-        return kernel
-    names = [argument.name for argument in operator._schema.arguments]
-
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        overlap = find_overlap(operator, {**dict(zip(names, args, strict=False)), **kwargs})
-        if overlap:
-            check_on_cpu(operator, args, kwargs)
-        return fall_back(operator, *args, **kwargs) if overlap.within_tensor else kernel(*args, **kwargs)
-
-    return checked

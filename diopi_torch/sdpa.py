@@ -17,7 +17,7 @@ from diopi_proto.aten.mapping import RULE_FUNCTIONS, find_unsupported_attention
 from diopi_torch.backend import backend
 
 ATTENTION_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-"""Element types of the attention operator; in PyTorch, the logarithms that its gradient needs are float32."""
+"""Element types of the attention operator, without float64: PyTorch expects its result `logsumexp` in float32."""
 
 
 def choose_backend(
@@ -31,7 +31,15 @@ def choose_backend(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> int:
-    """Return the number of the backend that computes attention: a function of the vendor, or products and softmax."""
+    """Return the number of the backend that computes attention.
+
+    The parameters are those of `torch.nn.functional.scaled_dot_product_attention`.
+
+    Returns:
+        The value of `SDPBackend.OVERRIDEABLE` if functions of the vendor support these arguments and the program has
+        not disabled this backend; otherwise the value of `SDPBackend.MATH`, which computes attention with matrix
+        products and softmax.
+    """
     lacks = find_unsupported_attention(query, key, value, attn_mask, dropout_p, is_causal)
     has = all(map(backend().vendor.has, RULE_FUNCTIONS["attention"])) and torch._C._get_overrideable_sdp_enabled()
     uses_function = lacks is None and has and query.dtype in ATTENTION_DTYPES
@@ -77,7 +85,9 @@ def attention(
     have the shape [B, H, S, D].
 
     Returns:
-        The attention, the logarithms of the softmax denominators, and the remaining results of the operator.
+        The attention [B, H, S, D], the logarithms of the softmax denominators [B, H, S], and the remaining results of
+        the operator: the numbers of queries and keys, and None in place of values that only dropout and nested tensors
+        need.
 
     Raises:
         NotImplementedError: for dropout, because no two devices draw the same random numbers.
@@ -111,7 +121,10 @@ def attention_backward(
     *,
     scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of query, key, value and bias, computed from the results of `attention`."""
+    """Return the gradients of query, key, value and bias, computed from the results of `attention`.
+
+    Each gradient has the shape and element type of its tensor. The last one is None if there is no bias.
+    """
     shares = (_scores(query, key, attn_bias, is_causal, scale) - logsumexp[..., None]).exp()
     g, q, k, v, result = (tensor.to(shares.dtype) for tensor in (grad_out, query, key, value, out))
     of_scores = shares * (g @ v.mT - (g * result).sum(3, keepdim=True))
@@ -122,7 +135,7 @@ def attention_backward(
 
 
 def _scores(query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """Return the scores, in float32 or a wider type."""
+    """Return the scores [B, H, queries, keys] before the softmax, in float32 or a wider type."""
     dtype = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(dtype) * _scale_or_default(query, scale) @ key.to(dtype).mT
     if bias is not None:
@@ -144,4 +157,4 @@ ON_CPU: Mapping[str, Callable[..., Any]] = {
 """Operators that the CPU lacks, by name; fallback and comparison call these implementations."""
 
 ABOVE_AUTOGRAD: Mapping[str, Callable[..., Any]] = {"scaled_dot_product_attention": scaled_dot_product_attention}
-"""Implementations composed of operators with gradients, by operator name."""
+"""Implementations that are registered above autograd, by operator name; they call operators that have gradients."""

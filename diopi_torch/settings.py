@@ -1,4 +1,4 @@
-"""The name of the device and the environment variables: the vendor, and operators selected by name."""
+"""The name of the device, and the environment variables that configure it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ AUTOCOMPARE = "DIPU_AUTOCOMPARE_OPS_LIST"
 WATCH = "DIPU_WATCH"
 """Starts a watch with the process; its value is the time for judging, such as `100%`."""
 
+MOCK_CUDA = "DIPU_MOCK_CUDA"
+"""A switch: lets "cuda" mean the device, see `diopi_torch.as_cuda`."""
+
 
 class SettingError(ValueError):
     """An environment variable or option has an invalid value; the message names both."""
@@ -46,7 +49,7 @@ def matching_operators(source: str, choice: str, known: Collection[str]) -> froz
     Args:
         source: Name of the setting that has the list, for error messages.
         choice: Regular expressions separated by commas. Each must match the whole name of an operator, including the
-            overload but without `aten::`. Spaces around an expression do not count.
+            overload but without `aten::`. Spaces around an expression are ignored.
         known: Names of all operators.
 
     Returns:
@@ -89,3 +92,23 @@ def parse_overhead(source: str, text: str) -> float:
     if found is None:
         raise SettingError(f"{source}: expected a percentage such as 20%, or unlimited, found {text!r}")
     return float(found[1]) / 100
+
+
+def parse_switch(variable: str, text: str) -> bool:
+    """Return whether the value of a switch turns it on; upper case is accepted, and an empty value means off.
+
+    Args:
+        variable: Name of the environment variable, for error messages.
+        text: Its value, such as `1` or `false`.
+
+    Returns:
+        Whether the switch is on.
+
+    Raises:
+        SettingError: The text has another form.
+    """
+    values = {"1": True, "true": True, "on": True, "": False, "0": False, "false": False, "off": False}
+    known = text.strip().lower()
+    if known not in values:
+        raise SettingError(f"{variable}: expected 1, true, on, 0, false or off, found {text!r}")
+    return values[known]

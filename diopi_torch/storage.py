@@ -102,7 +102,7 @@ def _replace_new(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Replace the methods of PyTorch; for other devices they call the original ones."""
+    """Replace methods of PyTorch. For other devices, the replacements call the original methods."""
     for name, wrap in (("clone", _replace_clone), ("to", _replace_to), ("cpu", _replace_cpu)):
         setattr(_StorageBase, name, wrap(getattr(_StorageBase, name)))
     torch.UntypedStorage.__new__ = _replace_new(torch.UntypedStorage.__new__)  # type: ignore[method-assign]  # the replacement is intended

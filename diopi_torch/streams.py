@@ -22,7 +22,7 @@ from lib_rt import Context, Device, Tensor
 from lib_rt import Stream as NativeStream
 
 MAX_CACHED_TENSORS = 2**13
-"""Number of recently used tensors that a stream caches, because programs reuse memory."""
+"""Maximum number of native tensors that a stream caches (`open_tensor`), and of tensors that it retains (`retain`)."""
 
 _numbers = itertools.count()
 """The numbers of streams, which PyTorch calls stream IDs."""
@@ -32,7 +32,7 @@ class DeviceStream:
     """A queue of the device; work on one stream runs in order, and events order the work of different streams.
 
     Attributes:
-        stream_id: its number in this process.
+        stream_id: the number of the stream in this process, from 0.
     """
 
     def __init__(self, device: Device) -> None:
@@ -50,12 +50,12 @@ class DeviceStream:
 
     @property
     def native(self) -> NativeStream:
-        """The stream of the runtime, for copies."""
+        """The stream of `lib_rt` behind this stream, which enqueues copies."""
         return self._native
 
     @property
     def context(self) -> Context:
-        """The context for operators on the stream."""
+        """The context of `lib_rt` for functions on the stream; created at the first access."""
         context = self._context
         if context is None:
             with self._lock:
@@ -63,11 +63,13 @@ class DeviceStream:
         return context
 
     def open_tensor(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
-        """Return a native tensor over the memory of `tensor`; it stays open for later calls.
+        """Return a `lib_rt` tensor over the memory of `tensor`, and cache it for later calls.
+
+        If the cache is full, the tensor that was inserted first leaves it.
 
         Args:
             tensor: the tensor.
-            layout: its layout.
+            layout: the layout of the tensor.
 
         Returns:
             The tensor for operators on the stream.
@@ -83,7 +85,13 @@ class DeviceStream:
     def insert_tensors(
         self, arguments: list[Any], places: Iterable[tuple[int, int, TensorLayout]], values: Sequence[torch.Tensor]
     ) -> None:
-        """Insert native tensors into arguments; a place is a position, an index into `values` and a layout."""
+        """Write native tensors for `values` into a list of arguments.
+
+        Args:
+            arguments: the list to change.
+            places: for each tensor, its position in `arguments`, its index in `values`, and its layout.
+            values: the tensors of the call, and other values that no place refers to.
+        """
         tensors = self._tensors
         for place, number, layout in places:
             tensor = values[number]
@@ -101,7 +109,7 @@ class DeviceStream:
         self._tensors = {}
 
     def end_context(self) -> None:
-        """Wait and release the tensors that operators requested from the context; the next call gets a new context."""
+        """Wait for the stream and close its context, with all tensors in it; the next call gets a new context."""
         with self._lock:
             context, self._context = self._context, None
             self._tensors = {}
@@ -120,28 +128,28 @@ class DeviceStream:
         used.clear()
 
     def retain(self, tensor: torch.Tensor) -> None:
-        """Keep the memory of a tensor alive until the stream has been waited for, because enqueued work may use it."""
+        """Keep the memory of a tensor alive until the next `synchronize`, because enqueued work may use it."""
         if len(self._used) == MAX_CACHED_TENSORS:
             self.synchronize()
         self._used.append(tensor.detach())
 
     def query(self) -> bool:
-        """Wait and return True, because the runtime can't tell whether a stream is idle."""
+        """Wait for the stream and return True, because the runtime can't tell whether a stream is idle."""
         self.synchronize()
         return True
 
     def record_event(self, event: DeviceEvent | None = None) -> DeviceEvent:
-        """Record an event, or a new one, and return it."""
+        """Record `event` on this stream and return it; if it is None, record and return a new event."""
         recorded = event or DeviceEvent()
         recorded.record(self)
         return recorded
 
     def wait_event(self, event: DeviceEvent) -> None:
-        """Let later work on this stream start after the event; the host waits for it."""
+        """Let later work on this stream start after the event: the host waits until the event's work is complete."""
         event.synchronize()
 
     def wait_stream(self, stream: DeviceStream) -> None:
-        """Let later work on this stream start after the current work of `stream`; the host waits for it."""
+        """Let later work on this stream start after the current work of `stream`: the host waits for that work."""
         stream.synchronize()
 
     def __repr__(self) -> str:
@@ -152,7 +160,7 @@ class DeviceEvent:
     """A point in the work of a stream.
 
     Args:
-        enable_timing: whether to measure the time, for which `record` waits for the stream.
+        enable_timing: whether `record` stores the time for `elapsed_time`; if so, it waits for the stream first.
         blocking: has no effect; waiting never spins.
     """
 
@@ -170,7 +178,7 @@ class DeviceEvent:
             self._nanoseconds = time.perf_counter_ns()
 
     def wait(self, stream: DeviceStream) -> None:
-        """Let later work of `stream` start after the event."""
+        """Let later work on `stream` start after the event: the host waits until the event's work is complete."""
         stream.wait_event(self)
 
     def synchronize(self) -> None:
@@ -200,7 +208,7 @@ class StreamChoice(threading.local):
 
     @contextmanager
     def use_stream(self, stream: DeviceStream) -> Iterator[DeviceStream]:
-        """Use `stream` during the context."""
+        """Use `stream` in this thread during the context, and the previous stream afterwards."""
         before, self.current = self.current, stream
         try:
             yield stream

@@ -70,7 +70,7 @@ def allocate(layout: TensorLayout, device: Backend, stream: int) -> torch.Tensor
     """
     if layout.dtype is _UNSUPPORTED:
         known = ", ".join(map(str, DTYPES))
-        raise TypeError(f"{layout.torch_dtype} is no element type of the standard, which has {known}")
+        raise TypeError(f"{layout.torch_dtype} is not an element type of the standard, which has {known}")
     try:
         block = device.allocator.allocate(layout.nbytes, stream)
     except DeviceMemoryError as error:

@@ -6,7 +6,7 @@
 - `on_cpu`: the same operator call on the CPU.
 - `outputs`: comparison of the outputs on the device and on the CPU.
 - `session`: comparison while a program runs.
-- `watch`: judgement of the ATen calls of a program on any device.
+- `watch`: judgment of the ATen calls of a program on any device.
 - `capture`: storage of calls while a program runs.
 - `observation`: the common part of `session` and `capture`.
 """

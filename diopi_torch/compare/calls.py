@@ -53,7 +53,10 @@ class RecordedCall:
         return Case(f"{dtype.name}-{label}", dtype, arguments, results=results, case_class=CaseClass.basic)
 
     def _tested_dtype(self) -> Dtype:
-        """The element type under test: that of the first floating-point tensor, otherwise of the first tensor."""
+        """Return the element type of the first tensor that is floating-point or complex, or else of the first tensor.
+
+        Without tensors, the element type is float32.
+        """
         dtypes = [operand.dtype for _, operand in _named_operands(self.call)]
         inexact = (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype))
         return next(inexact, next(iter(dtypes), Dtype.float32))

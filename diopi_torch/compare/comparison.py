@@ -47,7 +47,7 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
         baseline_case = _allow_zeros_of_either_sign(compute_baseline_case(prototype, case))
         if baseline_case.draws:
             return baseline_case
-        return restrict_to_stable(baseline_case, Evaluation(prototype, function, case), baseline_case)
+        return restrict_to_stable(baseline_case, Evaluation(prototype, function, case))
     except (*FAILURES, MemoryError) as error:
         raise NotComparableError(f"the reference rejects the call: {error}") from error
 

@@ -31,7 +31,7 @@ def read_span(tensor: torch.Tensor) -> Bytes:
 
 
 def infer_layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
-    """Return the layout of a tensor with these strides; the strides of axes of size 1 are ignored."""
+    """Return the layout of a tensor with these strides; to find out if it is contiguous, ignore axes of size 1."""
     usual = contiguous_strides(shape)
     is_usual = 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, steps, usual, strict=True))
     return contiguous if is_usual else strides(*steps)

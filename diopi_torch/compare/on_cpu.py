@@ -53,7 +53,7 @@ class CpuCall:
         return name.partition(".")[0] in self._written
 
     def outputs(self, returned: Any, named: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """Return the outputs of a call by name: the returned tensors and the arguments that it wrote."""
+        """Return the outputs of a call by name: the returned tensors, and the arguments that the operator may write."""
         written = {name: tensor for name, tensor in iterate_tensors(named) if self.is_written(name)}
         results = iterate_tensors({"result": returned})
         not_written = {
@@ -138,7 +138,10 @@ class PreciseCall:
 
 
 def _to_float64(content: TensorContent, values: NDArray[Any]) -> torch.Tensor:
-    """Return a tensor with these values in float64 or complex128; other kinds keep their element type."""
+    """Return a tensor with these values in float64 or complex128.
+
+    For integers and Booleans, return a copy of the tensor of the call instead.
+    """
     like = content.to_cpu()
     if not (like.is_floating_point() or like.is_complex()):
         return like

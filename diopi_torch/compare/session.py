@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -16,6 +17,7 @@ import torch
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
+from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_test.oracle.records import BaselineCase
@@ -86,37 +88,27 @@ def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tu
     backend().stream.synchronize()
     seconds = time.perf_counter() - began
     case = recorded.case(label)
+    compared = partial(ComparedCall, function=call.function, label=case.label, dtype=case.dtype, seconds=seconds)
     try:
         wanted = compute_expected(recorded.prototype, case)
     except NotComparableError as error:
-        outcome = Outcome(
-            verdict=Verdict.passed,
-            message="",
-            check_results=[CheckResult(check="reference", passed=True, message=f"not compared: {error}")],
-        )
-        return returned, ComparedCall(
-            function=call.function,
-            label=case.label,
-            dtype=case.dtype,
-            case=None,
-            outcome=outcome,
-            known={},
-            seconds=seconds,
-        )
+        message = f"not compared: {error}"
+        unchecked = [CheckResult(check="reference", passed=True, message=message)]
+        outcome = Outcome(verdict=Verdict.passed, message="", check_results=unchecked)
+        return returned, compared(case=None, outcome=outcome, known={})
     record = recorded.make_record(wanted, returned)
+    known = _find_known_results(recorded, record, returned)
+    return returned, compared(case=wanted, outcome=derive_call_outcome(record), known=known)
+
+
+def _find_known_results(
+    recorded: RecordedCall, record: CallRecord, returned: Mapping[str, Any]
+) -> dict[int, StandardResult]:
+    """Return the expected value of each result, by the address of the result's tensor."""
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
     tensors |= {name: value for name, value in returned.items() if isinstance(value, torch.Tensor)}
     results = [(tensors[tensor.name], expected) for tensor, expected in record.results()]
-    known = {tensor.data_ptr(): StandardResult(expected, tensor.stride()) for tensor, expected in results}
-    return returned, ComparedCall(
-        function=call.function,
-        label=case.label,
-        dtype=case.dtype,
-        case=wanted,
-        outcome=derive_call_outcome(record),
-        known=known,
-        seconds=seconds,
-    )
+    return {tensor.data_ptr(): StandardResult(expected, tensor.stride()) for tensor, expected in results}
 
 
 @final

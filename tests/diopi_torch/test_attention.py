@@ -2,9 +2,11 @@
 
 import copy
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
+from sampling import sampled
 from torch_devices import Altered
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
@@ -19,24 +21,24 @@ LATER = torch.ones(5, 5).triu(1).bool()
 
 
 def numbers(*shape: int, seed: int = 0) -> Any:
+    """Return a tensor of normally distributed random numbers, which depend on the seed and the shape."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
 
 
 def to_device(named: dict[str, Any]) -> dict[str, Any]:
+    """Return the named arguments with copies of the tensors on the device."""
     return {name: value.to("diopi") if isinstance(value, torch.Tensor) else value for name, value in named.items()}
 
 
-@pytest.mark.parametrize("norm_first", [True, False])
-@pytest.mark.parametrize(
-    "masks",
-    [
-        {},
-        {"src_key_padding_mask": PADDING},
-        {"src_mask": LATER, "is_causal": True},
-        {"src_mask": LATER, "src_key_padding_mask": PADDING},
-    ],
-    ids=lambda masks: "+".join(masks) or "no mask",
-)
+MASKS = [
+    {},
+    {"src_key_padding_mask": PADDING},
+    {"src_mask": LATER, "is_causal": True},
+    {"src_mask": LATER, "src_key_padding_mask": PADDING},
+]
+
+
+@pytest.mark.parametrize(("masks", "norm_first"), sampled(product(MASKS, [True, False]), 2), ids=str)
 def test_encoder_layers_in_evaluation_mode_equal_the_cpu(vendor: Altered, masks: Any, norm_first: bool) -> None:
     layer = torch.nn.TransformerEncoderLayer(16, 4, 8, norm_first=norm_first, batch_first=True).eval()
     x = numbers(2, 5, 16)
@@ -71,19 +73,19 @@ def test_encoders_pad_because_there_are_no_nested_tensors(vendor: Altered) -> No
             unchecked.eval().to("diopi")(x.to("diopi"), **to_device(masks))
 
 
-@pytest.mark.parametrize(
-    ("queries", "keys", "options"),
-    [
-        ((2, 4, 5, 8), (2, 4, 7, 8), {}),
-        ((2, 4, 5, 8), (2, 4, 5, 8), {"is_causal": True}),
-        ((2, 4, 5, 8), (2, 2, 7, 8), {"enable_gqa": True, "scale": 0.3}),
-        ((4, 5, 8), (4, 5, 8), {"attn_mask": ~LATER}),
-        ((5, 8), (5, 8), {"attn_mask": numbers(5, 5), "dropout_p": 0.0}),
-        ((2, 4, 5, 8), (2, 4, 5, 8), {"attn_mask": torch.zeros(2, 1, 5, 5).bool()}),
-        ((2, 4, 5, 8), (2, 4, 0, 8), {}),
-    ],
-    ids=str,
-)
+SCALED_DOT_PRODUCTS = [
+    ((2, 4, 5, 8), (2, 4, 7, 8), {}),
+    ((2, 4, 5, 8), (2, 4, 5, 8), {"is_causal": True}),
+    ((2, 4, 5, 8), (2, 2, 7, 8), {"enable_gqa": True, "scale": 0.3}),
+    ((4, 5, 8), (4, 5, 8), {"attn_mask": ~LATER}),
+    ((5, 8), (5, 8), {"attn_mask": numbers(5, 5), "dropout_p": 0.0}),
+    ((2, 4, 5, 8), (2, 4, 5, 8), {"attn_mask": torch.zeros(2, 1, 5, 5).bool()}),
+    ((2, 4, 5, 8), (2, 4, 0, 8), {}),
+]
+"""The shapes of the queries and of the keys, and options."""
+
+
+@pytest.mark.parametrize(("queries", "keys", "options"), sampled(SCALED_DOT_PRODUCTS, 2), ids=str)
 def test_scaled_dot_products_equal_the_cpu(vendor: Altered, queries: Any, keys: Any, options: Any) -> None:
     found = []
     for device in ("cpu", "diopi"):
@@ -119,8 +121,11 @@ def _assert_near(found: Any, exact: Any, dtype: Any) -> None:
     torch.testing.assert_close(found, exact, rtol=bound, atol=bound, check_dtype=False)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}], ids=str)
+FORMS = list(product([{}, {"is_causal": True}, {"scale": 0.3}], [torch.float32, torch.float16, torch.bfloat16]))
+"""Options and element types."""
+
+
+@pytest.mark.parametrize(("options", "dtype"), sampled(FORMS, 2), ids=str)
 def test_attention_and_its_gradient_call_one_function_each(altered: Altered, options: Any, dtype: Any) -> None:
     found = _trained("diopi", dtype, options)
     _assert_near(found, _trained("cpu", dtype, options, computed=torch.float64), dtype)
@@ -141,15 +146,15 @@ def test_attention_reads_and_writes_heads_without_copies(vendor: Altered) -> Non
     assert "diopiMultiHeadAttention" in vendor.called
 
 
-@pytest.mark.parametrize(
-    ("dtype", "options", "keys"),
-    [
-        (torch.float64, {}, 5),
-        (torch.float32, {"is_causal": True}, 7),
-        (torch.float32, {"attn_mask": torch.zeros(5, 5)}, 5),
-    ],
-    ids=["float64", "causal", "mask"],
-)
+UNSUPPORTED = [
+    (torch.float64, {}, 5),
+    (torch.float32, {"is_causal": True}, 7),
+    (torch.float32, {"attn_mask": torch.zeros(5, 5)}, 5),
+]
+"""The element type, options and the number of keys."""
+
+
+@pytest.mark.parametrize(("dtype", "options", "keys"), sampled(UNSUPPORTED, 1), ids=["float64", "causal", "mask"])
 def test_unsupported_attention_is_composed_of_products(altered: Altered, dtype: Any, options: Any, keys: int) -> None:
     found = _trained("diopi", dtype, to_device(options), keys)
     torch.testing.assert_close(found, _trained("cpu", dtype, options, keys))

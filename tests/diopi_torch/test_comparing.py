@@ -74,7 +74,7 @@ def test_a_wrong_result_is_reported_and_stored_as_a_case(
 def run(folder: Path, *expected: str) -> None:
     """Run the cases of a folder on the reference vendor, and show them."""
     report = folder / "again.json"
-    done = CliRunner().invoke(main, ["run", "--data", str(folder), "--json", str(report)])
+    done = CliRunner().invoke(main, ["run", "--data", str(folder), "--json", str(report), "-n", "1"])
     assert done.exit_code == 0, done.output
     assert {case["id"] for case in read_report(report)["cases"] if case["function"] != "runtime"} == set(expected)
     result = CliRunner().invoke(main, ["show", "--data", str(folder), expected[0]])
@@ -195,6 +195,7 @@ def test_existing_cases_are_not_overwritten(activate_vendor: Callable[[Any], Any
         diopi_torch.autocompare(report=tmp_path / "none" / "r.json")
 
 
+@pytest.mark.slow
 def test_captured_calls_are_cases(activate_vendor: Callable[[Any], Any], tmp_path: Path) -> None:
     activate_vendor(Altered())
     x = X.to("diopi")
@@ -235,6 +236,7 @@ def test_the_environment_starts_a_comparison(
         compare_from_environment()
 
 
+@pytest.mark.slow
 def test_the_suite_is_imported_only_when_needed() -> None:
     program = "import sys, diopi_torch; print('diopi_test' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"

@@ -78,7 +78,7 @@ def combinations() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 @pytest.mark.usefixtures("fast_device")
-@pytest.mark.parametrize(("name", "forms"), sampled(combinations(), 40))
+@pytest.mark.parametrize(("name", "forms"), sampled(combinations(), 15, slow=25))
 def test_results_and_gradients_are_those_of_the_cpu(name: str, forms: tuple[str, ...]) -> None:
     function, shapes = CALLS[name]
     inputs = [complex_numbers(*shape) for shape in shapes]

@@ -217,6 +217,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]), torch.mm(x[None], x[:, None]).ite
 """
 
 
+@pytest.mark.slow
 def test_a_process_chooses_its_vendor_first_and_can_not_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The vendor is chosen before the first use, a fork can't use it, and operators are forced to the CPU."""
     monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", "mm")
@@ -226,6 +227,7 @@ def test_a_process_chooses_its_vendor_first_and_can_not_be_forked(monkeypatch: p
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_an_invalid_list_in_the_environment_is_an_error_on_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", "mmm")
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))

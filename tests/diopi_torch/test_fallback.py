@@ -1,6 +1,9 @@
 """Operators on the CPU: their results and written tensors are copied back, and they are counted."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +88,11 @@ def test_unsupported_layouts_raise_an_error(vendor: Altered) -> None:
 def test_errors_of_the_cpu_propagate(vendor: Altered) -> None:
     with pytest.raises(RuntimeError, match="k out of range"):
         torch.kthvalue(X.to("diopi"), 7, 1)
+
+
+@pytest.mark.slow
+def test_any_program_runs_while_all_operators_are_forced_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", ".*")
+    program = Path(__file__).parents[1] / "helpers" / "everything_falls_back.py"
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ("diopiCopyInp True\n", "", 0)

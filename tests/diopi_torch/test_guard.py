@@ -19,6 +19,7 @@ class HookError(Exception):
 
 
 def fail(*_: Any) -> None:
+    """Raise HookError, as a hook of PyTorch."""
     raise HookError("a hook")
 
 
@@ -33,7 +34,7 @@ PLACES: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_errors_in_hooks_propagate(vendor: Altered, place: str) -> None:
-    for _ in range(20):  # Python specialises what is called often
+    for _ in range(20):  # Python specializes what is called often
         x = torch.ones(3, device="diopi", requires_grad=True)
         y = x * 2
         PLACES[place](x, y)

@@ -13,6 +13,7 @@ from lib_rt import Device  # noqa: E402  # behind the check, too
 
 @pytest.fixture
 def runtime() -> Limited:
+    """Return a runtime with 4096 bytes of device memory."""
     return Limited(4096)
 
 
@@ -24,6 +25,7 @@ def waits() -> list[None]:
 
 @pytest.fixture
 def allocator(runtime: Limited, waits: list[None]) -> Iterator[CachingAllocator]:
+    """Yield a caching allocator on the runtime; `waits` gets an entry whenever it waits for the device."""
     with Device(runtime.functions()) as device:
         yield CachingAllocator(device, lambda: waits.append(None))
 

@@ -1,4 +1,4 @@
-"""Writes to overlapping memory: the device rejects the same ones as the CPU, and others have the same results."""
+"""Writes to overlapping memory: the device rejects the writes that the CPU rejects, and computes the same results."""
 
 from __future__ import annotations
 
@@ -18,34 +18,36 @@ from diopi_torch.fallback import check_on_cpu  # noqa: E402  # behind the check,
 functional = torch.nn.functional
 
 
-def repeated(*shape: int, device: str) -> Any:
+def repeat_element(*shape: int, device: str) -> Any:
     """Return a tensor whose elements are all at one address."""
     return torch.zeros((1,) * len(shape), device=device).expand(shape)
 
 
 def ones(*shape: int, device: str) -> Any:
+    """Return a tensor of ones on a device."""
     return torch.ones(shape, device=device)
 
 
 def indices(*numbers: int, device: str) -> Any:
+    """Return a vector of these integers on a device."""
     return torch.tensor(numbers, device=device)
 
 
 REPEATED: list[Callable[[str], Any]] = [
-    lambda d: repeated(3, device=d).copy_(ones(3, device=d)),
-    lambda d: repeated(3, device=d).copy_(ones(3, device="cpu")),
-    lambda d: repeated(3, device=d).add_(1),
-    lambda d: torch.add(ones(3, device=d), 1, out=repeated(3, device=d)),
-    lambda d: repeated(3, 3, device=d).cumsum_(0),
-    lambda d: torch.mm(ones(3, 3, device=d), ones(3, 3, device=d), out=repeated(3, 3, device=d)),
-    lambda d: torch.max(ones(3, 3, device=d), 0, out=(repeated(3, device=d), indices(0, 0, 0, device=d))),
-    lambda d: repeated(3, device=d).scatter_(0, indices(1, device=d), 1.0),
-    lambda d: repeated(3, device=d).index_add_(0, indices(1, device=d), ones(1, device=d)),
-    lambda d: torch._foreach_add_([repeated(3, device=d)], [ones(3, device=d)]),
-    lambda d: functional.hardsigmoid(repeated(3, device=d), inplace=True),
-    lambda d: repeated(3, device=d).normal_(),
-    lambda d: torch.linspace(0, 1, 3, out=repeated(3, device=d)),
-    lambda d: torch.lgamma(ones(3, device=d), out=repeated(3, device=d)),
+    lambda d: repeat_element(3, device=d).copy_(ones(3, device=d)),
+    lambda d: repeat_element(3, device=d).copy_(ones(3, device="cpu")),
+    lambda d: repeat_element(3, device=d).add_(1),
+    lambda d: torch.add(ones(3, device=d), 1, out=repeat_element(3, device=d)),
+    lambda d: repeat_element(3, 3, device=d).cumsum_(0),
+    lambda d: torch.mm(ones(3, 3, device=d), ones(3, 3, device=d), out=repeat_element(3, 3, device=d)),
+    lambda d: torch.max(ones(3, 3, device=d), 0, out=(repeat_element(3, device=d), indices(0, 0, 0, device=d))),
+    lambda d: repeat_element(3, device=d).scatter_(0, indices(1, device=d), 1.0),
+    lambda d: repeat_element(3, device=d).index_add_(0, indices(1, device=d), ones(1, device=d)),
+    lambda d: torch._foreach_add_([repeat_element(3, device=d)], [ones(3, device=d)]),
+    lambda d: functional.hardsigmoid(repeat_element(3, device=d), inplace=True),
+    lambda d: repeat_element(3, device=d).normal_(),
+    lambda d: torch.linspace(0, 1, 3, out=repeat_element(3, device=d)),
+    lambda d: torch.lgamma(ones(3, device=d), out=repeat_element(3, device=d)),
 ]
 """Programs that write a tensor whose elements are all at one address."""
 
@@ -63,11 +65,11 @@ SHARING: list[Callable[[Any], Any]] = [
 """Functions that write some elements of a square matrix that they also read as other elements."""
 
 ALLOWED: list[Callable[[str], Any]] = [
-    lambda d: repeated(3, device=d).fill_(2),
-    lambda d: repeated(3, device=d).zero_(),
-    lambda d: torch.sum(ones(3, 3, device=d), 0, out=repeated(3, device=d)),
-    lambda d: repeated(3, device=d).masked_fill_(ones(3, device=d) > 0, 1),
-    lambda d: repeated(3, device=d).index_put_((indices(1, device=d),), torch.tensor(1.0, device=d)),
+    lambda d: repeat_element(3, device=d).fill_(2),
+    lambda d: repeat_element(3, device=d).zero_(),
+    lambda d: torch.sum(ones(3, 3, device=d), 0, out=repeat_element(3, device=d)),
+    lambda d: repeat_element(3, device=d).masked_fill_(ones(3, device=d) > 0, 1),
+    lambda d: repeat_element(3, device=d).index_put_((indices(1, device=d),), torch.tensor(1.0, device=d)),
 ]
 """Programs that write a tensor whose elements are all at one address, which PyTorch allows."""
 

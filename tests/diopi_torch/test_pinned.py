@@ -49,6 +49,7 @@ def test_tensors_of_the_device_cannot_be_pinned(vendor: Altered) -> None:
         torch.ones(2, device="diopi").pin_memory()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_loader_returns_pinned_batches(workers: int) -> None:
     data = torch.utils.data.TensorDataset(torch.arange(6.0))

@@ -20,6 +20,7 @@ def quick(activate_vendor: Callable[[Any], Any]) -> None:
 
 
 def perceptron() -> Any:
+    """Return a perceptron with dropout on the device."""
     return nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Dropout(0.5), nn.Linear(8, 4)).to("diopi")
 
 
@@ -98,6 +99,14 @@ def test_shared_parameters_stay_shared() -> None:
     model.cpu().double()
     assert embedding.weight is last.weight and last.weight.dtype is torch.float64
     assert model[1][0].weight is not last.weight
+
+
+def test_lazy_modules_can_be_moved_before_their_first_call() -> None:
+    model = nn.Sequential(nn.LazyConv1d(4, 3), nn.LazyBatchNorm1d(), nn.Flatten(), nn.LazyLinear(3)).to("diopi")
+    assert {type(parameter) for parameter in model.parameters()} == {nn.UninitializedParameter}
+    model(torch.ones(2, 3, 8, device="diopi")).sum().backward()
+    assert {parameter.grad.device.type for parameter in model.parameters()} == {"diopi"}
+    assert model.double()[3].weight.dtype is torch.float64
 
 
 def test_an_unknown_attribute_of_the_device_module_raises_an_error() -> None:

@@ -70,14 +70,8 @@ def test_the_page_lists_the_planted_faults() -> None:
     ]
 
 
-def test_a_healthy_model_has_no_wrong_operator(capsys: pytest.CaptureFixture[str]) -> None:
-    with diopi_torch.watch(overhead=math.inf) as watch:
-        train_and_generate()
-    assert watch.wrong_operators == []
-    assert capsys.readouterr().err.startswith("no operator is wrong in ")
-
-
-def test_every_call_is_counted() -> None:
+@pytest.mark.slow
+def test_a_healthy_model_has_no_wrong_operator_and_every_call_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     class Counting(PlantedFaults):  # type: ignore[no-untyped-call]  # PyTorch does not annotate it
         """Counts the calls."""
 
@@ -87,8 +81,10 @@ def test_every_call_is_counted() -> None:
             Counting.calls += 1
             return super().__torch_dispatch__(operator, types, args, kwargs)
 
-    with diopi_torch.watch(overhead=math.inf, quiet=True) as watch, Counting(()):
+    with diopi_torch.watch(overhead=math.inf) as watch, Counting(()):
         train_and_generate()
+    assert watch.wrong_operators == []
+    assert capsys.readouterr().err.startswith("no operator is wrong in ")
     assert watch.counts.judged.total() + watch.counts.not_judged.total() == Counting.calls
 
 
@@ -234,12 +230,14 @@ def watch_program(folder: Path, *words: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_exits_with_the_status_of_a_program_without_wrong_operators(tmp_path: Path) -> None:
     tmp_path.joinpath("net.py").write_text("import sys, torch\ntorch.ones(3).exp()\nsys.exit(len(sys.argv))\n")
     done = watch_program(tmp_path, "--device", "cpu", "--", "net.py", "--device", "x")
     assert (done.returncode, done.stderr.splitlines()[0]) == (3, "no operator is wrong in 2 judged calls"), done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_exits_with_1_and_stores_a_case_if_an_operator_is_wrong(tmp_path: Path) -> None:
     library = """
 import torch
@@ -266,6 +264,7 @@ def run_program(folder: Path, text: str, setting: str) -> str:
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [("unlimited", "no operator is wrong in 2 judged calls"), ("some", "DIPU_WATCH: expected a percentage")],
@@ -276,6 +275,7 @@ def test_an_environment_variable_watches_a_program_that_imports_the_device(
     assert expected in run_program(tmp_path, "import diopi_torch, torch\ntorch.ones(3).exp()\n", setting)
 
 
+@pytest.mark.slow
 def test_an_environment_variable_watches_a_program_that_imports_only_pytorch(tmp_path: Path) -> None:
     """The entry point belongs to the installed package; here, another package has the same entry point."""
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -289,6 +289,7 @@ def test_an_environment_variable_watches_a_program_that_imports_only_pytorch(tmp
     assert run_program(tmp_path, program, "") == ""
 
 
+@pytest.mark.slow
 def test_a_program_on_a_device_of_another_package_is_watched(tmp_path: Path) -> None:
     program = """
 import torch

@@ -68,14 +68,14 @@ def main(
 
 
 def _replay(stored: Path, device: str) -> int:
-    """Repeat a stored call on a device, print the judgement, and return the exit status."""
+    """Repeat a stored call on a device, print the judgment, and return the exit status."""
     try:
         operator, named = load_call(stored, device)
-        judgement = replay(operator, named)
+        judgment = replay(operator, named)
     except (OSError, ValueError, zipfile.BadZipFile, NotJudgedError) as error:
         raise click.UsageError(str(error)) from None
-    click.echo(f"{operator_name(operator)}: {judgement.message or 'right'} (by {', '.join(judgement.references)})")
-    return FAILURE if judgement.severity is not None else 0
+    click.echo(f"{operator_name(operator)}: {judgment.message or 'right'} (by {', '.join(judgment.references)})")
+    return FAILURE if judgment.severity is not None else 0
 
 
 def _run_program(program: Sequence[str]) -> int | str | None:

@@ -12,7 +12,7 @@ from diopi_test.oracle.records import BaselineCase
 from diopi_test.results.causes.severity import Severity
 from diopi_test.run.options import RunOptions
 from diopi_torch.compare.on_cpu import CpuCall
-from diopi_torch.compare.watch.judge import Judgement
+from diopi_torch.compare.watch.judge import Judgment
 from diopi_torch.compare.watch.stored_call import store_call
 
 
@@ -22,15 +22,16 @@ class WrongForm:
     """The wrong calls of one form: of one operator with one combination of element types, shapes and attributes.
 
     Attributes:
-        judgement: the judgement with the largest relative error.
+        judgment: the judgment with the largest error relative to its budget.
         dtype: the element type of the first tensor argument.
         description: the element types and shapes of the tensor arguments.
         origin: the line of the program that made the first wrong call.
         wrong_calls: the number of wrong calls.
-        command: the command that replays a case of the form; empty if there is none.
+        command: the command that replays the first wrong call, or the reason why that call is not stored; empty if no
+            calls are stored.
     """
 
-    judgement: Judgement
+    judgment: Judgment
     dtype: str
     description: str
     origin: str
@@ -45,7 +46,7 @@ class WrongOperator:
 
     Attributes:
         operator: the name of the operator.
-        dtype: the element type under test.
+        dtype: the element type of the first tensor argument.
         forms: the wrong forms, each with the number of calls of this form.
     """
 
@@ -56,23 +57,23 @@ class WrongOperator:
     @property
     def severity(self) -> Severity:
         """The worst severity."""
-        severities = [form.judgement.severity or Severity.minor for form, _ in self.forms]
+        severities = [form.judgment.severity or Severity.minor for form, _ in self.forms]
         return max(severities, key=lambda severity: severity.rank)
 
     @property
     def ratio(self) -> float:
         """The largest error relative to its budget."""
-        return max(form.judgement.ratio for form, _ in self.forms)
+        return max(form.judgment.ratio for form, _ in self.forms)
 
     @property
     def relative_error(self) -> float:
         """The largest relative error of a result."""
-        return max(form.judgement.relative_error for form, _ in self.forms)
+        return max(form.judgment.relative_error for form, _ in self.forms)
 
     @property
     def reach(self) -> float:
         """The estimate of how far the fault reaches: the sum of relative error times uses over the wrong forms."""
-        return sum(form.judgement.relative_error * uses for form, uses in self.forms)
+        return sum(form.judgment.relative_error * uses for form, uses in self.forms)
 
     @property
     def wrong_calls(self) -> int:
@@ -82,7 +83,7 @@ class WrongOperator:
     @property
     def worst_form(self) -> WrongForm:
         """The form with the largest error relative to its budget."""
-        return max((form for form, _ in self.forms), key=lambda form: form.judgement.ratio)
+        return max((form for form, _ in self.forms), key=lambda form: form.judgment.ratio)
 
     @property
     def uses(self) -> int:
@@ -91,7 +92,7 @@ class WrongOperator:
 
 
 def rank(operators: list[WrongOperator]) -> list[WrongOperator]:
-    """Return the operators with the most severe first; among equally severe ones, those that reach furthest."""
+    """Return the operators by severity. Among equally severe operators, the one that reaches furthest comes first."""
     return sorted(operators, key=lambda entry: (-entry.severity.rank, -entry.reach, entry.operator, entry.dtype))
 
 

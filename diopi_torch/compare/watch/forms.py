@@ -48,8 +48,8 @@ def _may_skip_dropout(operator: torch._ops.OpOverload) -> bool:
 def call_form(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
     """Return a key that is equal for calls of an operator that differ only in values.
 
-    Element types, shapes, strides and integers belong to the form. A floating-point number is replaced by its kind,
-    because optimizers change such numbers in each step.
+    Element types, shapes, strides, devices and integers belong to the form. Of a floating-point number, only the sign
+    belongs to it, because optimizers change such numbers in each step; 0, 1, -1 and nonfinite numbers are kept.
 
     Args:
         operator: the operator.

@@ -7,7 +7,7 @@ from typing import Any, final
 import torch
 
 from diopi_proto.aten.mapping import AtenOperator, FunctionCall, NotMappedError, function_calls
-from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, find_row
+from diopi_proto.aten.table import Row, find_row
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Number
 from diopi_torch.compare.contents import map_tensors
@@ -39,7 +39,7 @@ class TranslatedCall:
         self.copies = {name: materialize(content.to_cpu()) for name, content in call.contents.items()}
         self._operands = {id(content.tensor): _to_operand(self.copies[name]) for name, content in call.contents.items()}
         row = find_row(operator_name(call.operator))
-        if row is None or row.function in (DECOMPOSED, NO_CALL):
+        if row is None or not row.calls_functions:
             raise NotMappedError(operator_name(call.operator))
         self.calls = self._translate(row, returned)
 

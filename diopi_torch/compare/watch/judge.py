@@ -29,7 +29,7 @@ from diopi_torch.layout import DTYPES
 from lib_rt.formats import format_of, is_inexact
 
 FLOAT64 = "ATen in float64"
-"""Takes the place of a function if the reference is the same operator in float64 on the CPU."""
+"""The entry of `Judgment.references` if the reference is the same operator in float64 on the CPU."""
 
 
 class NotJudgedError(Exception):
@@ -38,7 +38,7 @@ class NotJudgedError(Exception):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class Judgment:
     """Whether a call is right.
 
     Attributes:
@@ -60,8 +60,8 @@ class Judgement:
     cases: Sequence[BaselineCase] = field(default=())
     is_sampled: bool = False
 
-    def join(self, further: Judgement) -> Judgement:
-        """Return the judgement of a call that consists of two parts."""
+    def join(self, further: Judgment) -> Judgment:
+        """Return the judgment of a call that consists of two parts."""
         worst = max((self, further), key=lambda part: -1 if part.severity is None else part.severity.rank)
         return replace(
             self,
@@ -75,7 +75,7 @@ class Judgement:
 
 
 @final
-class CallUnderJudgement:
+class CallUnderJudgment:
     """A call whose arguments were read before it ran.
 
     Args:
@@ -93,7 +93,7 @@ class CallUnderJudgement:
         with _disable_current_modes(), torch.no_grad():
             self.call = CpuCall(operator, sample.reduce_arguments(named))
 
-    def judge(self, returned: Any, label: str) -> Judgement:
+    def judge(self, returned: Any, label: str) -> Judgment:
         """Judge the call; must be called directly after it ran.
 
         Args:
@@ -101,15 +101,15 @@ class CallUnderJudgement:
             label: the label of the case that represents the call.
 
         Returns:
-            The judgement.
+            The judgment.
 
         Raises:
             NotJudgedError: there is no reference for the call.
         """
         with _disable_current_modes(), torch.no_grad():
             reduced = self._reduce_results(returned)
-            judgement = self._judge_inputs(self._judge_by_functions(reduced, label) or self._judge_in_float64(reduced))
-        return replace(judgement, is_sampled=not isinstance(self._sample, WholeCall))
+            judgment = self._judge_inputs(self._judge_by_functions(reduced, label) or self._judge_in_float64(reduced))
+        return replace(judgment, is_sampled=not isinstance(self._sample, WholeCall))
 
     def _reduce_results(self, returned: Any) -> Any:
         """Return the sampled part of what the call returned; update the arguments that the operator wrote."""
@@ -127,10 +127,10 @@ class CallUnderJudgement:
 
         return map_tensors(reduce, returned, "result")
 
-    def _judge_inputs(self, judgement: Judgement) -> Judgement:
-        """Add the finding that the operator changed an argument that it must not change."""
+    def _judge_inputs(self, judgment: Judgment) -> Judgment:
+        """Return the judgment, with a problem added if the operator changed an argument that it must not change."""
         if not isinstance(self._sample, WholeCall):
-            return judgement
+            return judgment
         written = [content for name, content in self.call.contents.items() if self.call.is_written(name)]
         changed = [
             name
@@ -138,14 +138,18 @@ class CallUnderJudgement:
             if not self.call.is_written(name) and not np.array_equal(content.stored, content.read_again(written))
         ]
         if not changed:
-            return judgement
+            return judgment
         message = f"the operator changed its input {', '.join(changed)}"
-        return judgement.join(
-            Judgement(references=(), severity=Severity.critical, ratio=math.inf, relative_error=0.0, message=message)
+        return judgment.join(
+            Judgment(references=(), severity=Severity.critical, ratio=math.inf, relative_error=0.0, message=message)
         )
 
-    def _judge_by_functions(self, returned: Any, label: str) -> Judgement | None:
-        """Return the judgement by the suite's references; None if the standard does not have the operator."""
+    def _judge_by_functions(self, returned: Any, label: str) -> Judgment | None:
+        """Return the judgment by the suite's references.
+
+        Returns:
+            The judgment; None if no functions compute the same, or if a reference can't compute the expected results.
+        """
         try:
             translated = TranslatedCall(self.call, returned)
             recorded = [RecordedCall.from_call(call) for call in translated.calls]
@@ -160,8 +164,8 @@ class CallUnderJudgement:
             joined = part if joined is None else joined.join(part)
         return joined
 
-    def _judge_in_float64(self, returned: Any) -> Judgement:
-        """Return the judgement by the same operator in float64; raise NotJudgedError if it does not support that."""
+    def _judge_in_float64(self, returned: Any) -> Judgment:
+        """Return the judgment by the same operator in float64; raise NotJudgedError if it does not support that."""
         outputs = self.call.outputs(returned, self.call.named)
         if not outputs:
             raise NotJudgedError("operators that return no tensor")
@@ -171,28 +175,28 @@ class CallUnderJudgement:
         except (RuntimeError, NotImplementedError, TypeError) as error:
             name = operator_name(self.call.operator)
             raise NotJudgedError(f"{name}: the CPU can't compute it in float64: {str(error).splitlines()[0]}") from None
-        joined = Judgement(references=(FLOAT64,))
+        joined = Judgment(references=(FLOAT64,))
         for part in parts:
             joined = joined.join(part)
         return joined
 
 
-def replay(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> Judgement:
+def replay(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> Judgment:
     """Call an operator and judge the call; raise NotJudgedError if there is no reference for it."""
-    prepared = CallUnderJudgement(operator, named, WholeCall())
+    prepared = CallUnderJudgment(operator, named, WholeCall())
     with torch.no_grad():
         returned = operator(**named)
     return prepared.judge(returned, operator_name(operator))
 
 
-def _judge_function(recorded: RecordedCall, label: str) -> Judgement:
+def _judge_function(recorded: RecordedCall, label: str) -> Judgment:
     """Judge a function's call; raise NotComparableError if the reference can't compute its results."""
     expected = compute_expected(recorded.prototype, recorded.case(label))
     record = recorded.make_record(expected, {})
     outcome, function = derive_call_outcome(record), recorded.call.function
     if outcome.verdict is not Verdict.failed:
-        return Judgement(references=(function,), ratio=_largest_ratio(outcome.check_results))
-    return Judgement(
+        return Judgment(references=(function,), ratio=_largest_ratio(outcome.check_results))
+    return Judgment(
         references=(function,),
         severity=severity_of_case(outcome.verdict, outcome.check_results, outcome.message),
         ratio=max((finding.excess for finding in outcome.check_results if not finding.passed), default=0) or math.inf,
@@ -214,12 +218,12 @@ def _largest_ratio(findings: Sequence[CheckResult]) -> float:
     return max((finding.ratio for finding in findings if finding.ratio is not None), default=0.0)
 
 
-def _judge_output(name: str, tensor: torch.Tensor, precise: PreciseCall) -> Judgement:
+def _judge_output(name: str, tensor: torch.Tensor, precise: PreciseCall) -> Judgment:
     """Judge one output of a call by its value in float64."""
     actual, dtype, exact = read_elements(tensor), DTYPES[tensor.dtype], precise.outputs[name]
     if exact.shape != actual.shape:
         message = f"{name} has the shape {list(actual.shape)}, expected {list(exact.shape)}"
-        return Judgement(
+        return Judgment(
             references=(), severity=Severity.major, ratio=math.inf, relative_error=math.inf, message=message
         )
     budget = None
@@ -230,9 +234,9 @@ def _judge_output(name: str, tensor: torch.Tensor, precise: PreciseCall) -> Judg
     expected = Expected(values=exact, dtype=dtype, budget=budget)
     found = values.compare(actual, expected)
     if not found.is_wrong.any():
-        return Judgement(references=(), ratio=found.ratio or 0.0)
+        return Judgment(references=(), ratio=found.ratio or 0.0)
     message = f"{name}: {int(found.is_wrong.sum())} of {found.is_wrong.size} elements are wrong"
-    return Judgement(
+    return Judgment(
         references=(),
         severity=Severity.critical,
         ratio=math.inf if found.ratio is None else found.ratio,

@@ -25,7 +25,8 @@ def find_origin() -> str:
     """Return `file:line (function)` of the innermost frame of the program, and the gradient that is computed.
 
     Returns:
-        The location, such as `train.py:41 (forward)`, or `train.py:57 (step), gradient MmBackward0`.
+        The location, such as `train.py:41 (forward)`, or `train.py:57 (step), gradient MmBackward0`. The text starts
+        with `unknown` if no frame belongs to the program.
     """
     frame = sys._getframe(1)
     while frame is not None and not _is_program(frame.f_code.co_filename):

@@ -72,7 +72,7 @@ def _table(operators: Sequence[WrongOperator]) -> Iterator[str]:
         yield line
         yield f"     called at {form.origin}"
         yield f"     with {form.description}"
-        yield f"     {form.judgement.message.partition('; ')[0]}"
+        yield f"     {form.judgment.message.partition('; ')[0]}"
         if form.command:
             yield f"     replay: {form.command}"
 
@@ -89,7 +89,7 @@ def _row(number: int, entry: WrongOperator) -> tuple[str, ...]:
         str(entry.wrong_calls),
         str(entry.uses),
         f"{entry.reach:.2g}",
-        ", ".join(entry.worst_form.judgement.references),
+        ", ".join(entry.worst_form.judgment.references),
     )
 
 

@@ -17,15 +17,14 @@ MAX_ELEMENTS = 1 << 14
 """Calls with a larger tensor are sampled if their operator allows it. A sample has about this many elements."""
 
 MAX_UNSAMPLED_ELEMENTS = 1 << 20
-"""If an operator can't be sampled, its calls are judged whole up to this number of elements of a tensor, and larger
-calls are not judged."""
+"""The largest number of elements of a tensor in a call that can't be sampled; larger calls are not judged."""
 
 SEED = 1
 """The seed that selects the elements or entries of a sample."""
 
 
 class CallSample(Protocol):
-    """Selects a part of each tensor of a call."""
+    """Selects the part of a call that is judged, by selecting a part of each tensor."""
 
     def reduce_arguments(self, named: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the call that computes only the sampled part."""
@@ -63,7 +62,7 @@ class ElementSample:
 
     @classmethod
     def of_shape(cls, shape: Sequence[int]) -> ElementSample:
-        """Return a sample of the elements of a result with this shape."""
+        """Return a sample of MAX_ELEMENTS elements of a result with this shape, which must have at least as many."""
         flat = np.sort(np.random.default_rng(SEED).choice(math.prod(shape), MAX_ELEMENTS, replace=False))
         return cls(tuple(shape), tuple(map(torch.from_numpy, np.unravel_index(flat, tuple(shape)))))
 
@@ -76,6 +75,7 @@ class ElementSample:
         return self._select(tensor)
 
     def _select(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the selected elements of a tensor that broadcasts to the shape; a 0-d tensor is returned unchanged."""
         if tensor.dim() == 0:
             return tensor
         return tensor.detach().expand(self.shape)[tuple(place.to(tensor.device) for place in self.places)]
@@ -87,8 +87,8 @@ class AxisRule:
     """An axis of the result whose entries an operator computes independently of each other.
 
     Attributes:
-        axes: the axis of each argument that corresponds to it.
-        result: the axis of the results.
+        axes: for each argument that has such an axis, the number of this axis, by the name of the argument.
+        result: the number of the axis in the results.
     """
 
     axes: Mapping[str, int]
@@ -108,7 +108,10 @@ class EntrySample:
 
     @classmethod
     def of_rules(cls, rules: Sequence[AxisRule], named: Mapping[str, Any]) -> EntrySample:
-        """Return a sample whose arguments of rules have about `MAX_ELEMENTS` elements, and at least one entry."""
+        """Return a sample whose arguments, as far as a rule names them, have about `MAX_ELEMENTS` elements.
+
+        At least one entry is selected along each axis.
+        """
         entries = []
         for rule in rules:
             tensors = [(named[name], axis) for name, axis in rule.axes.items()]

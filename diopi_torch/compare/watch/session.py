@@ -1,4 +1,4 @@
-"""Watch a program: intercept each ATen call, choose calls to judge within a share of time, and collect wrong ones."""
+"""Watch a program: intercept each ATen call, judge some calls within a share of the time, and collect wrong calls."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from diopi_torch.compare.watch.forms import (
     reason_not_judged,
     reason_tensors_not_judged,
 )
-from diopi_torch.compare.watch.judge import CallUnderJudgement, Judgement, NotJudgedError
+from diopi_torch.compare.watch.judge import CallUnderJudgment, Judgment, NotJudgedError
 from diopi_torch.compare.watch.origin import find_origin
 from diopi_torch.compare.watch.report import CallCounts, format_report
 from diopi_torch.compare.watch.sampling import MAX_UNSAMPLED_ELEMENTS, choose_sample
-from diopi_torch.fallback import operator_name
+from diopi_torch.fallback import default_arguments, named_arguments, operator_name
 from diopi_torch.layout import DTYPES
 
 REPEATED = "calls of a form that was judged before"
@@ -41,7 +41,7 @@ INTERCEPTION_SECONDS = 3e-5
 """An estimate of the time that it takes to intercept a call, which also counts as time for judging."""
 
 REPEATS_SHARE = 0.02
-"""The part of the program's time in which calls of forms that were judged before are judged again."""
+"""The part of the time for judging that calls of forms that were judged before may take."""
 
 
 @final
@@ -145,7 +145,7 @@ class Watch:
         return max(elapsed - self.counts.overhead_seconds - self._interception_seconds, 0.0)
 
     def call(self, operator: Any, types: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call an operator and judge the call if it is due.
+        """Call an operator, and judge the call if it can be judged and time is left for it.
 
         Args:
             operator: the operator.
@@ -207,19 +207,17 @@ class Watch:
         self.counts.overhead_seconds += seconds
         self._repeats_seconds += seconds if is_repeat else 0.0
 
-    def _prepare(self, form: FormState, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallUnderJudgement | None:
+    def _prepare(self, form: FormState, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallUnderJudgment | None:
         """Read the arguments of a call; return None, and count the reason, if the call can't be judged."""
         operator = form.operator
-        declared = operator._schema.arguments
-        named = {argument.name: argument.default_value for argument in declared}
-        named |= {argument.name: value for argument, value in zip(declared, args, strict=False)} | {**kwargs}
+        named = default_arguments(operator) | named_arguments(operator, args, kwargs)
         tensors = [tensor for _, tensor in iterate_tensors(named)]
         reason = reason_tensors_not_judged(tensors) or self._reason_other_device(tensors, named)
         sample = None if reason else choose_sample(operator, named)
         if sample is None:
             self._skip(form, reason or TOO_LARGE)
             return None
-        return CallUnderJudgement(operator, named, sample)
+        return CallUnderJudgment(operator, named, sample)
 
     def _reason_other_device(self, tensors: Sequence[torch.Tensor], named: Mapping[str, Any]) -> str | None:
         """Return the reason not to judge a call that is not on the watched device."""
@@ -231,12 +229,12 @@ class Watch:
         form.reason = reason
         self.counts.not_judged[reason] += 1
 
-    def _conclude(self, form: FormState, prepared: CallUnderJudgement, returned: Any, args: Sequence[Any]) -> None:
-        """Judge a call that ran, and store the judgement."""
+    def _conclude(self, form: FormState, prepared: CallUnderJudgment, returned: Any, args: Sequence[Any]) -> None:
+        """Judge a call that ran, and store the judgment."""
         self._number += 1
         name = operator_name(form.operator)
         try:
-            judgement = prepared.judge(returned, f"{name}-{self._number}")
+            judgment = prepared.judge(returned, f"{name}-{self._number}")
         except NotJudgedError as error:
             self._skip(form, str(error))
             return
@@ -244,27 +242,27 @@ class Watch:
             self._skip(form, f"{name}: judging failed: {type(error).__name__}: {error}")
             return
         form.is_judged = True
-        self.counts.judged[", ".join(judgement.references)] += 1
-        self.counts.sampled += judgement.is_sampled
-        if judgement.severity is not None:
-            self._store_wrong(form, judgement, prepared.call, args)
+        self.counts.judged[", ".join(judgment.references)] += 1
+        self.counts.sampled += judgment.is_sampled
+        if judgment.severity is not None:
+            self._store_wrong(form, judgment, prepared.call, args)
 
-    def _store_wrong(self, form: FormState, judgement: Judgement, call: CpuCall, args: Sequence[Any]) -> None:
-        """Store the judgement on a wrong call; store a case of the first wrong call of the form."""
+    def _store_wrong(self, form: FormState, judgment: Judgment, call: CpuCall, args: Sequence[Any]) -> None:
+        """Store the judgment on a wrong call; store a case of the first wrong call of the form."""
         if form.wrong_form is None:
             tensors = [tensor for _, tensor in iterate_tensors({"": list(args)})]
-            case = next(iter(judgement.cases), None)
+            case = next(iter(judgment.cases), None)
             described = [f"{DTYPES[tensor.dtype].name}{list(tensor.shape)}" for tensor in tensors]
             form.wrong_form = WrongForm(
-                judgement=judgement,
+                judgment=judgment,
                 dtype=next((DTYPES[tensor.dtype].name for tensor in tensors), "-"),
                 description=", ".join(described),
                 origin=find_origin(),
                 command=self._cases.store(case, call, f"{operator_name(form.operator)}-{self._number}"),
             )
         form.wrong_form.wrong_calls += 1
-        if judgement.ratio > form.wrong_form.judgement.ratio:
-            form.wrong_form.judgement = judgement
+        if judgment.ratio > form.wrong_form.judgment.ratio:
+            form.wrong_form.judgment = judgment
 
 
 def _wait_for_devices(values: Sequence[Any]) -> None:

@@ -13,6 +13,7 @@ from diopi_torch.compare.comparison import NotComparableError, compute_expected 
 
 
 def softmax(dim: int, values: list[float]) -> Case:
+    """Return a case of softmax of a vector with these values."""
     input = TensorSpec((len(values),), Dtype.float32, compute=lambda _: np.array(values))
     return Case("float32-x", Dtype.float32, {"input": input, "dim": dim})
 

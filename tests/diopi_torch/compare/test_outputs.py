@@ -31,6 +31,7 @@ def lines(name: str, named: dict[str, Any], returned: torch.Tensor) -> list[str]
 
 
 def to_device(value: Any) -> Any:
+    """Return a copy of a tensor on the device; return any other value unchanged."""
     return value.to("diopi") if isinstance(value, torch.Tensor) else value
 
 

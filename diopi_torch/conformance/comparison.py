@@ -1,0 +1,126 @@
+"""Compare the outcome of a sample on the device with the outcome on the CPU."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import torch
+
+from diopi_torch.conformance.samples import DeviceCall, SampleCall, SampleGroup
+from diopi_torch.conformance.trees import map_tensors, tensors_of
+from diopi_torch.settings import NAME
+
+TOLERANCES = {"bfloat16": 2e-2}
+"""Relative and absolute tolerances of element types whose tolerance is not `TOLERANCE`."""
+
+TOLERANCE = 1e-4
+"""The relative and absolute tolerance."""
+
+ACCURACY_FACTOR = 8
+"""A result outside of the tolerance may be this many times as far from the result in float64 as the CPU's result."""
+
+UNINITIALIZED = ("empty", "new_empty")
+"""Beginnings of the names of operators that return uninitialized memory."""
+
+MAX_TEXT = 300
+"""Maximum number of characters of a difference."""
+
+
+def compare_with_cpu(group: SampleGroup, sample: SampleCall) -> str | None:
+    """Run a sample on the device and on the CPU, and compare the outcomes.
+
+    Args:
+        group: the group of the sample.
+        sample: the sample.
+
+    Returns:
+        How the outcomes differ; empty if they agree; None if the CPU cannot run a valid sample, or does not reject an
+        invalid one. Only shapes and element types are compared if the CPU's result depends on the seed, or if the
+        operator returns uninitialized memory.
+    """
+    expected = _outcome(sample.call, "cpu")
+    if isinstance(expected, Exception) != bool(sample.error):
+        return None
+    found = _outcome(sample.call, NAME)
+    if isinstance(expected, Exception) or isinstance(found, Exception):
+        return _compare_errors(found, expected, sample.error)[:MAX_TEXT]
+    if group.entry.startswith(UNINITIALIZED) or _differences(_outcome(sample.call, "cpu", seed=1), expected, 0.0):
+        return "" if _forms_of(found) == _forms_of(expected) else "shapes or element types differ from the CPU's"
+    differences = _differences(found, expected, TOLERANCES.get(group.dtype, TOLERANCE))
+    if differences and sample.exact_call is not None and _is_as_accurate(found, expected, sample.exact_call):
+        return ""
+    return differences[:MAX_TEXT]
+
+
+def _outcome(call: DeviceCall, device: str, seed: int = 0) -> Any:
+    """Return what a call returns or raises; its tensors are on the CPU."""
+    default = torch.get_default_dtype()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return map_tensors(lambda tensor: tensor.detach().cpu(), call(device, seed))
+    except Exception as error:
+        return error
+    finally:
+        torch.set_default_dtype(default)
+
+
+def _compare_errors(found: Any, expected: Any, pattern: str) -> str:
+    """Return how two outcomes differ if at least one of them is an exception; empty if the exceptions agree."""
+    if not isinstance(found, Exception):
+        return f"returns a result; the CPU raises {_describe(expected)}"
+    if not isinstance(expected, Exception):
+        return f"raises {_describe(found)}"
+    if not (isinstance(found, type(expected)) or isinstance(expected, type(found))):
+        return f"raises {_describe(found)}; the CPU raises {_describe(expected)}"
+    if re.search(pattern, str(expected)) and not re.search(pattern, str(found)):
+        return f"the message is {_describe(found)}; on the CPU {_describe(expected)}"
+    return ""
+
+
+def _describe(error: Exception) -> str:
+    """Return the type of an exception and the first line of its message."""
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:120]}"
+
+
+def _forms_of(value: Any) -> list[Any]:
+    """Return the shapes and element types of the tensors in a value."""
+    return [(tensor.shape, tensor.dtype) for tensor in tensors_of(value)]
+
+
+def _differences(found: Any, expected: Any, tolerance: float) -> str:
+    """Return how two results differ; empty if they are equal within the tolerance."""
+    try:
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+    except AssertionError as error:
+        return " ".join(str(error).split())
+    except Exception as error:  # values that PyTorch does not compare: the result of another type
+        return f"the results cannot be compared: {_describe(error)}"
+    return ""
+
+
+def _is_as_accurate(found: Any, expected: Any, exact_call: DeviceCall) -> bool:
+    """Return whether each tensor on the device is about as close to the float64 result as the CPU's tensor."""
+    exact = _outcome(exact_call, "cpu")
+    if isinstance(exact, Exception) or _forms_of(found) != _forms_of(expected):
+        return False
+    triples = zip(*(list(tensors_of(value)) for value in (found, expected, exact)), strict=False)
+    return all(_distance(ours, true) <= ACCURACY_FACTOR * _distance(cpus, true) for ours, cpus, true in triples)
+
+
+def _distance(tensor: torch.Tensor, exact: torch.Tensor) -> float:
+    """Return the largest absolute difference of two elements.
+
+    Returns:
+        The difference: infinity if elements differ of which one is infinite or NaN, if the shapes differ, or if the
+        tensor is not strided; 0 for tensors without elements.
+    """
+    if tensor.shape != exact.shape or tensor.layout is not torch.strided or not tensor.numel():
+        return 0.0 if tensor.shape == exact.shape and not tensor.numel() else float("inf")
+    kind = torch.complex128 if tensor.is_complex() else torch.float64
+    ours, true = tensor.to(kind), exact.to(kind)
+    same = (ours == true) | (ours.isnan() & true.isnan())
+    distances = torch.where(same, 0.0, (ours - true).abs())
+    return float(distances.nan_to_num(nan=float("inf")).max())
