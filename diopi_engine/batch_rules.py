@@ -1,4 +1,4 @@
-"""Rules for operations: from the dependence of the operands on the samples of a batch, derive that of the results.
+"""Rules for operations: derive how the results depend on the samples of a batch from how the operands depend on them.
 
 Each rule applies to an operation (an equation of a jaxpr) whose operands do not mix samples. If an operation has no
 rule, or its rule does not cover the axes, the result counts as possibly mixing samples.
@@ -83,7 +83,7 @@ def find_mixing(operands: Sequence[Dependence]) -> Dependence | None:
 
 
 def elementwise(equation: Any, operands: Sequence[Dependence]) -> Dependence:
-    """Return the dependence that all operands share, apart from uniform ones."""
+    """Return the dependence that all operands which are not uniform have in common."""
     found = {operand for operand in operands if operand.axis is not None}
     return UNIFORM if not found else found.pop() if len(found) == 1 else possibly_mixed(equation)
 
@@ -105,10 +105,10 @@ def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
         return UNIFORM if not symbolic else possibly_mixed(equation)
     if len(symbolic) != 1 or prod(before[: operand.axis]) != prod(after[: symbolic[0]]):
         return possibly_mixed(equation)
-    elements, behind = operand.block * prod(before[operand.axis + 1 :]), prod(after[symbolic[0] + 1 :])
+    elements, elements_after = operand.block * prod(before[operand.axis + 1 :]), prod(after[symbolic[0] + 1 :])
     return (
-        Dependence(axis=symbolic[0], block=elements // behind)
-        if behind and elements % behind == 0
+        Dependence(axis=symbolic[0], block=elements // elements_after)
+        if elements_after and elements % elements_after == 0
         else possibly_mixed(equation)
     )
 
@@ -187,15 +187,15 @@ def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if any(operands[side].axis in contracted[side] for side in range(2)):
         return certainly_mixed(equation, "sums over")
     paired, free = len(batched[0]), ranks[0] - len(batched[0]) - len(contracted[0])
-    places = set()
+    results = set()
     for side, operand in enumerate(operands):
         if operand.axis is not None:
             remaining = [axis for axis in range(ranks[side]) if axis not in (*contracted[side], *batched[side])]
             order = [*batched[side], *([None] * free if side else []), *remaining]
-            places.add(Dependence(axis=order.index(operand.axis), block=operand.block))
-    if len(places) == 2 or (len(places) == 1 and None not in (operands[0].axis, operands[1].axis) and not paired):
+            results.add(Dependence(axis=order.index(operand.axis), block=operand.block))
+    if len(results) == 2 or (len(results) == 1 and None not in (operands[0].axis, operands[1].axis) and not paired):
         return possibly_mixed(equation)
-    return places.pop() if places else UNIFORM
+    return results.pop() if results else UNIFORM
 
 
 def _convolution(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -271,6 +271,7 @@ _ELEMENTWISE = """
     select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh
     xor
 """
+"""The names of all operations of JAX whose results depend only on the operands' elements at the same position."""
 
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE.split(), elementwise),

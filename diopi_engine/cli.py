@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -78,6 +80,7 @@ def _describe_batches(manifest: EngineManifest) -> str:
 
 
 def _format_binding(number: int, binding: Binding) -> str:
+    """Return the line of the command `show` for a binding with this number."""
     sizes = ", ".join("batch" if size is None else str(size) for size in binding.shape)
     kind = "input" if binding.is_input else "output"
     return f"  {number} {kind} {binding.name}: {binding.dtype} [{sizes}] {binding.layout}"
@@ -93,18 +96,30 @@ def _format_binding(number: int, binding: Binding) -> str:
     metavar="DIR",
     help="Write the libraries to this folder.",
 )
-@click.option("--interface", "chosen", type=click.Choice(["hgrt", "nvdla"]), help="Only the library of this interface.")
+@click.option(
+    "--interface",
+    "chosen",
+    type=click.Choice(["hgrt", "nvdla", "nvdla-released"]),
+    help="Only the library of this interface. nvdla-released has the binary interface of NVDLA's released headers.",
+)
 def export(output: Path, chosen: str | None) -> None:
     """Build the reference runtime for C and C++ programs.
 
-    The command builds libhgrt.so and libnvdla_runtime.so.
+    The command builds libhgrt.so and libnvdla_runtime.so. With --interface nvdla-released it builds another
+    libnvdla_runtime.so, whose name is the same because programs that exist look for it; give it a folder of its own.
     """
     from diopi_engine.runtime.build import build as build_hgrt
+    from diopi_engine.runtime.nvdla.build import RELEASED
     from diopi_engine.runtime.nvdla.build import build as build_nvdla
     from diopi_impl.export import ExportError
 
+    if chosen == "nvdla-released":
+        builders: dict[str, Callable[[Path], Path]] = {chosen: partial(build_nvdla, kind=RELEASED)}
+    else:
+        builders = {"hgrt": build_hgrt, "nvdla": build_nvdla}
+
     try:
-        for interface, build in {"hgrt": build_hgrt, "nvdla": build_nvdla}.items():
+        for interface, build in builders.items():
             if chosen in (None, interface):
                 click.echo(build(output))
     except (ExportError, OSError) as error:

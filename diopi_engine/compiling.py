@@ -44,9 +44,10 @@ PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 @final
 @dataclass(frozen=True)
 class Input:
-    """The name, shape and element type of an input of a network to be compiled.
+    """The description of an input of a network to be compiled.
 
     Attributes:
+        name: the name of the input.
         shape: the sizes; the first one may be `BATCH`, in all inputs or in none.
         dtype: the element type, by its name in NumPy.
         layout: the meaning of the axes: `LINEAR`, `NCHW` or `NHWC`.
@@ -111,28 +112,16 @@ def compile(
     of a batch depend on one another, or an operator is not supported.
     """
     _check_arguments(inputs, mode, cores)
-    has_batch = any(BATCH in binding.shape for binding in inputs)
-    converted_network = _to_jax_function(network, weights, inputs)
-    arrays = [_weight_array(key, value) for key, value in converted_network.weights.items()]
-    exported, dependences = _export_network(converted_network, inputs, arrays, platforms)
+    traced = _to_jax_function(network, weights, inputs)
+    arrays = {key: _weight_array(key, value) for key, value in traced.weights.items()}
+    exported, dependences = _export_network(traced, inputs, list(arrays.values()), platforms)
     bindings = _describe_bindings(inputs, outputs, exported)
-    is_divisible = not has_batch or _is_divisible(bindings, dependences)
-    max_batch = max_batch if has_batch else 1
-    patch = min(patch, max_batch) if is_divisible else max_batch
-    together = cores if mode == "weight_split" else 1
-    control = Control(
-        name=name,
-        virtual_device=0,
-        memory_group=0,
-        mode=mode,
-        cores_per_batch=together,
-        core_mask=(1 << cores) - 1,
-        memory=_required_memory(exported, arrays, bindings, patch, together),
-    )
-    batch = BatchDivision(size=max_batch, patch=patch, is_divisible=is_divisible)
-    serialized, weights = bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True))
-    engine = _assemble_engine(serialized, weights, bindings, batch, platforms, control)
-    if not is_divisible:
+    batch = _divide_batch(inputs, bindings, dependences, max_batch, patch)
+    parts = _cores_per_batch(mode, cores)
+    memory = _required_memory(exported, list(arrays.values()), bindings, batch.patch, parts)
+    control = _describe_control(name, mode, cores, memory)
+    engine = _assemble_engine(bytes(exported.serialize()), arrays, bindings, batch, platforms, control)
+    if not batch.is_divisible:
         _check_samples(engine)
     record_network(engine.manifest, engine.network)
     return _read_back(engine)
@@ -160,6 +149,49 @@ class BatchDivision:
     size: int
     patch: int
     is_divisible: bool
+
+
+def _divide_batch(
+    inputs: Sequence[Input],
+    bindings: Sequence[Binding],
+    dependences: Sequence[Dependence],
+    max_batch: int,
+    patch: int,
+) -> BatchDivision:
+    """Return how an engine computes a batch. A batch whose samples may depend on one another has a single patch.
+
+    Args:
+        inputs: the inputs of the network.
+        bindings: the inputs and outputs of the engine.
+        dependences: how the outputs depend on the samples.
+        max_batch: the largest batch of one execution; 1 for networks whose inputs have no batch.
+        patch: the largest part of a batch that is computed at a time.
+
+    Returns:
+        The division of the batch.
+    """
+    has_batch = any(BATCH in binding.shape for binding in inputs)
+    is_divisible = not has_batch or _is_divisible(bindings, dependences)
+    size = max_batch if has_batch else 1
+    return BatchDivision(size=size, patch=min(patch, size) if is_divisible else size, is_divisible=is_divisible)
+
+
+def _cores_per_batch(mode: str, cores: int) -> int:
+    """Return the number of cores that compute one patch together."""
+    return cores if mode == "weight_split" else 1
+
+
+def _describe_control(name: str, mode: str, cores: int, memory: int) -> Control:
+    """Return the control section of an engine that forms a group by itself and needs this memory per core in bytes."""
+    return Control(
+        name=name,
+        virtual_device=0,
+        memory_group=0,
+        mode=mode,
+        cores_per_batch=_cores_per_batch(mode, cores),
+        core_mask=(1 << cores) - 1,
+        memory=memory,
+    )
 
 
 def _assemble_engine(
@@ -356,7 +388,7 @@ def _required_memory(
 
 
 def _check_samples(engine: Engine) -> None:
-    """Check that the results of a sample do not depend on other samples, if the proof does not tell.
+    """Check that the results of a sample do not depend on other samples, where independence was not proved.
 
     The second sample becomes NaN, which must not change the results of the first one.
 
@@ -370,10 +402,10 @@ def _check_samples(engine: Engine) -> None:
     if not any(floating):
         return
     plain = [np.zeros([2, *binding.shape[1:]], numpy_type(binding.dtype)) for binding in engine.manifest.inputs]  # type: ignore[list-item]  # the batch is the first size alone
-    spoilt = [array.copy() for array in plain]
-    for array in (array for array, is_floating in zip(spoilt, floating, strict=True) if is_floating):
+    changed = [array.copy() for array in plain]
+    for array in (array for array, is_floating in zip(changed, floating, strict=True) if is_floating):
         array[1] = np.nan
-    results = zip(engine.manifest.outputs, engine(*plain), engine(*spoilt), strict=True)
+    results = zip(engine.manifest.outputs, engine(*plain), engine(*changed), strict=True)
     for output, expected, found in results:
         if not np.array_equal(expected[0], found[0], equal_nan=expected.dtype.kind in "fV"):
             raise CompileError(f"output {output.name} of a sample depends on other samples of its batch")

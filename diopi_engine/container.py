@@ -16,6 +16,7 @@ from itertools import accumulate
 from diopi_engine.errors import EngineFileError
 
 _SEAL = b"diopi engine, sha256 of the first member: "
+"""The beginning of the archive's comment; the digest of the first member follows."""
 
 _MEMBER, _ENTRY, _END = b"PK\3\4", b"PK\1\2", b"PK\5\6"
 """The signatures of the three kinds of records: member, directory entry, end of the directory."""
@@ -97,7 +98,7 @@ def read_members(data: bytes) -> dict[str, memoryview]:
         headers.append(view[offset:start])
         offset = end
     if not members:
-        raise EngineFileError(f"{len(data)} bytes are no engine: they do not begin with a member of an archive")
+        raise EngineFileError(f"{len(data)} bytes are not an engine: they do not begin with a member of an archive")
     expected = [_member_header(name, member) for name, member in members.items()]
     for name, header, expected_header in zip(members, headers, expected, strict=True):
         if header != expected_header:

@@ -43,8 +43,9 @@ def link(
 ) -> list[Engine]:
     """Link engines to a group; the execution context of one of them allocates cores for all.
 
-    Each engine is assigned to cores of one virtual device, to separate ones as long as there are enough. Engines on the
-    same cores share their memory: the weights of all engines stay there, and their intermediate data alternates.
+    Each engine is assigned to cores of one virtual device. Engines have separate cores if there are enough cores.
+    Engines on the same cores share their memory: the weights of all engines stay there, and their intermediate data
+    alternates.
 
     Args:
         engines: the engines.

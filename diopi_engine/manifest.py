@@ -35,6 +35,8 @@ class Binding:
     """An input or output of an engine.
 
     Attributes:
+        name: the name, by which programs can find the binding.
+        is_input: whether the binding is an input.
         shape: the sizes; the first one is None for a batch.
         dtype: one of `DTYPES`.
         layout: one of `LAYOUTS`.
@@ -49,7 +51,10 @@ class Binding:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """The entry of a scheme for one engine of its group; `memory` is in bytes. See hgEngineControl in hgrt.h."""
+    """The cores and the memory that one engine of a group needs; hgEngineControl in hgrt.h documents the members.
+
+    `mode` is one of `MODES`, bit n of `core_mask` stands for core n of the virtual device, and `memory` is in bytes.
+    """
 
     name: str
     virtual_device: int
@@ -74,17 +79,19 @@ class EngineManifest:
     """The description of an engine without its network.
 
     Attributes:
-        name: the name with which it was compiled.
+        format: the version of the file format (`FORMAT`).
+        compiler: the version of the compiler (`COMPILER`).
+        name: the name with which the engine was compiled.
         bindings: inputs, then outputs, in the order of the network's arguments and results.
         max_batch: the largest batch of an execution on the cores of one scheme; 1 if sizes are fixed.
-        patch: the largest part of a batch that is computed at a time.
+        patch: the largest number of samples that a core computes at a time.
         is_divisible: whether a batch may be computed in parts, because its samples are proved to be independent.
         platforms: JAX's names of the platforms that the network was lowered for.
         group: the name of the group, which is equal for all engines of a group.
-        engine: its number in the group.
-        scheme: one entry per engine of the group.
+        engine: the number of this engine in the group, from 0 on.
+        scheme: an entry for each engine of the group.
         weights: the weights in the order of the network's arguments, before the inputs.
-        members: the digest of each other member of the file.
+        members: the SHA-256 of each member of the file except the manifest, by the name of the member.
     """
 
     format: int
@@ -152,6 +159,7 @@ class EngineManifest:
 
 
 T = TypeVar("T")
+"""The dataclass that an object is read as."""
 
 
 def _decode_object(kind: type[T], value: Any, location: str) -> T:

@@ -16,6 +16,7 @@ MAX_BYTES = 1 << 48
 """Maximum size in bytes of a binding for the largest batch, of a weight and of local memory: no machine has more."""
 
 _MAX_INT32 = (1 << 31) - 1
+"""The largest number of int32, the type of most numbers in the interface."""
 
 _MAX_WEIGHT_DIMS = 32
 """Maximum number of axes of a weight; all versions of NumPy support as many."""
@@ -46,7 +47,7 @@ def is_valid_name(name: str) -> bool:
 
 
 def _check_names(manifest: EngineManifest) -> None:
-    """Raise EngineFileError for names that C can't represent or a message can't show, and for repeated ones."""
+    """Raise EngineFileError for names that C can't represent, that a message can't show, or that occur twice."""
     bindings, platforms = [binding.name for binding in manifest.bindings], [*manifest.platforms]
     names = [manifest.name, manifest.group, *bindings, *platforms]
     names += [control.name for control in manifest.scheme] + [weight.name for weight in manifest.weights]

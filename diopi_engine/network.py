@@ -39,7 +39,7 @@ def read_network(manifest: EngineManifest, network: bytes) -> export.Exported:
         exported = export.deserialize(bytearray(network))
         text = exported.mlir_module()
     except Exception as error:  # whatever its readers raise
-        raise EngineFileError(f"{NETWORK} is no network: {error}") from None
+        raise EngineFileError(f"{NETWORK} can't be read: {error}") from None
     if found := _CALLBACK.search(text):
         raise EngineFileError(f"the network calls {found[1]}: an engine must not call functions of its process")
     _check_types(manifest, exported)

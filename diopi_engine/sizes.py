@@ -11,6 +11,7 @@ import numpy as np
 from diopi_engine.manifest import Binding
 
 Array = np.ndarray[Any, Any]
+"""An array of NumPy with any shape and element type."""
 
 
 def numpy_type(dtype: str) -> np.dtype[Any]:

@@ -18,6 +18,7 @@ from diopi_engine.aten.table import operator
 from diopi_impl.jax_cpu.extremes import elementwise_maximum
 
 Sizes = Sequence[int]
+"""One number per spatial axis."""
 
 
 @operator("convolution")
@@ -151,13 +152,13 @@ def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] |
 
 def _interpolation_matrix(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
     """Return the matrix (want, have) that interpolates `want` elements linearly from an axis of `have` elements."""
-    places = np.arange(want, dtype=np.float64)
+    positions = np.arange(want, dtype=np.float64)
     if align_corners:
-        places *= (have - 1) / max(want - 1, 1)
+        positions *= (have - 1) / max(want - 1, 1)
     else:
-        places = np.maximum((places + 0.5) * (1 / scale if scale else have / want) - 0.5, 0)
-    lower = np.minimum(places.astype(int), have - 1)
-    matrix, rows, part = np.zeros((want, have)), np.arange(want), places - lower
+        positions = np.maximum((positions + 0.5) * (1 / scale if scale else have / want) - 0.5, 0)
+    lower = np.minimum(positions.astype(int), have - 1)
+    matrix, rows, part = np.zeros((want, have)), np.arange(want), positions - lower
     np.add.at(matrix, (rows, lower), 1 - part)
     np.add.at(matrix, (rows, np.minimum(lower + 1, have - 1)), part)
     return matrix
@@ -165,12 +166,15 @@ def _interpolation_matrix(have: int, want: int, align_corners: bool, scale: floa
 
 @operator("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
 def upsample_nearest(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Array:
-    """Return x, resized along each spatial axis; each new element is the nearest element before it."""
+    """Return x, resized along each spatial axis: element n of the result is element ⌊n · step⌋ of x.
+
+    The step is 1 / scale if scales are passed, otherwise the old size / the new size.
+    """
     sizes = _output_sizes(x, output_size, scales)
     for axis, (have, want) in enumerate(zip(x.shape[2:], sizes, strict=True), 2):
         step = 1 / scales[axis - 2] if scales and output_size is None else have / want
-        places = np.minimum((np.arange(want, dtype=np.float32) * np.float32(step)).astype(int), have - 1)
-        x = jnp.take(x, places, axis)
+        positions = np.minimum((np.arange(want, dtype=np.float32) * np.float32(step)).astype(int), have - 1)
+        x = jnp.take(x, positions, axis)
     return x
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 Function = Callable[..., Any]
+"""The implementation of an operator for JAX arrays."""
 
 OPERATORS: dict[str, Function] = {}
 """All supported operators; modules register theirs when they are imported."""

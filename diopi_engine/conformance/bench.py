@@ -47,8 +47,8 @@ class EngineBench:
 
     Attributes:
         client: calls the functions of the library.
-        folder: the folder with a file per engine, under the engine's name. `networks.make` writes the engines in
-            `networks.NAMES`, and `models.making` those of whole networks.
+        folder: the folder with a file per engine, under the engine's name. `networks.compile_engines` writes the
+            engines in `networks.NAMES`, and the process `models.making` writes those of the networks of `models`.
     """
 
     client: EngineClient
@@ -158,7 +158,7 @@ class EngineBench:
 
 
 def filled_array(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return an array whose bytes all are `FILL`."""
+    """Return an array whose bytes are all `FILL`."""
     return np.full(prod(shape) * dtype.itemsize, FILL, np.uint8).view(dtype).reshape(shape)
 
 

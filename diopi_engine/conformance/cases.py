@@ -29,10 +29,12 @@ from diopi_engine.proto.hgrt import (
 )
 
 AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMUM, CoreAllocPolicy.MINIMUM
+"""The policies by which a context allocates cores."""
 
 
 @case
 def the_version_and_a_device_are_reported(bench: EngineBench) -> None:
+    """Check the version, and that device 0 has at least two cores and is current at first."""
     client = bench.client
     check("the version", client.get("hgRuntimeGetVersion"), VERSION)
     check("whether there is a device", client.get("hgDeviceGetCount") >= 1, True)
@@ -43,6 +45,7 @@ def the_version_and_a_device_are_reported(bench: EngineBench) -> None:
 
 @case
 def unknown_devices_are_rejected(bench: EngineBench) -> None:
+    """Check that selecting a device and reading its attributes fail for numbers of devices that do not exist."""
     for device in (-1, bench.client.get("hgDeviceGetCount")):
         with expect_failure(f"device {device}", Result.ERROR_INVALID_DEVICE):
             bench.client.call("hgDeviceSetCurrent", device)
@@ -52,6 +55,7 @@ def unknown_devices_are_rejected(bench: EngineBench) -> None:
 
 @case
 def null_pointers_are_rejected(bench: EngineBench) -> None:
+    """Check that NULL as an output or as an engine's bytes is rejected, and that no core is allocated."""
     with expect_failure("a count into NULL", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgDeviceGetCount", ffi.NULL)
     with expect_failure("an engine of NULL", Result.ERROR_INVALID_ARGUMENT):
@@ -63,6 +67,7 @@ def null_pointers_are_rejected(bench: EngineBench) -> None:
 
 @case
 def retained_cores_can_be_released(bench: EngineBench) -> None:
+    """Check that retained cores are not free until they are released, and that only these can be released."""
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     mask = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
     check("the number of retained cores", mask.bit_count(), count - 1)
@@ -78,6 +83,7 @@ def retained_cores_can_be_released(bench: EngineBench) -> None:
 
 @case
 def retaining_zero_cores_is_rejected(bench: EngineBench) -> None:
+    """Check that retaining 0 cores and releasing an empty mask are rejected."""
     with expect_failure("retaining 0 cores", Result.ERROR_INVALID_ARGUMENT):
         bench.client.get("hgDeviceRetain", 0, 0, DevicePriority.P0)
     with expect_failure("releasing an empty mask", Result.ERROR_INVALID_ARGUMENT):
@@ -86,6 +92,7 @@ def retaining_zero_cores_is_rejected(bench: EngineBench) -> None:
 
 @case
 def bindings_are_described(bench: EngineBench) -> None:
+    """Check the number, names, sizes and types of an engine's bindings."""
     get = bench.client.get
     with bench.engine() as engine:
         check("the number of bindings", get("hgEngineGetNbBindings", engine), 2)
@@ -102,6 +109,7 @@ def bindings_are_described(bench: EngineBench) -> None:
 
 @case
 def the_scheme_is_described(bench: EngineBench) -> None:
+    """Check the names and virtual cores of both engines of a group."""
     with bench.engine("second") as engine:
         scheme = bench.client.get("hgEngineGetExecutionScheme", engine)
         check("the engine's number", bench.client.get("hgEngineGetEngineID", engine), 1)
@@ -115,6 +123,7 @@ def the_scheme_is_described(bench: EngineBench) -> None:
 
 @case
 def damaged_engines_are_rejected(bench: EngineBench) -> None:
+    """Check that engines with a flipped bit or missing bytes are rejected."""
     data = bench.data("layer")
     for bit in range(5, len(data) * 8, len(data) * 8 // 40):
         changed = bytearray(data)
@@ -128,12 +137,14 @@ def damaged_engines_are_rejected(bench: EngineBench) -> None:
 
 @case
 def engines_of_another_version_are_rejected(bench: EngineBench) -> None:
+    """Check that an engine that another version of the compiler created is rejected."""
     with expect_failure("an engine of another compiler", Result.ERROR_VERSION):
         bench.client.engine(bench.data("older"))
 
 
 @case
 def batches_of_every_size_are_correct(bench: EngineBench) -> None:
+    """Check the results for every batch size from 1 to the maximum."""
     with bench.engine() as engine, bench.context(engine) as context:
         for size in range(1, networks.MAX_BATCH + 1):
             bench.check_batch(context, size)
@@ -141,6 +152,7 @@ def batches_of_every_size_are_correct(bench: EngineBench) -> None:
 
 @case
 def batches_on_all_cores_are_correct(bench: EngineBench) -> None:
+    """Check that a context with all cores computes small and large batches correctly."""
     with bench.engine() as engine, bench.context(engine, MAXIMUM) as context:
         check("the number of free cores", bench.free_cores, 0)
         for size in (1, networks.PATCH + 1, networks.MAX_BATCH * bench.attribute(DeviceAttribute.CORE_COUNT)):
@@ -149,6 +161,7 @@ def batches_on_all_cores_are_correct(bench: EngineBench) -> None:
 
 @case
 def consecutive_batches_are_correct(bench: EngineBench) -> None:
+    """Check that each execution uses its own inputs."""
     with bench.engine() as engine, bench.context(engine) as context:
         for seed in range(4):
             bench.check_batch(context, 5, seed=seed)
@@ -156,6 +169,7 @@ def consecutive_batches_are_correct(bench: EngineBench) -> None:
 
 @case
 def invalid_batch_sizes_are_rejected(bench: EngineBench) -> None:
+    """Check that batches of 0, −1 and more than the maximum are rejected without writing the output."""
     with bench.engine() as engine, bench.context(engine) as context:
         for size in (0, -1, networks.MAX_BATCH + 1):
             x, y = make_batch(networks.MAX_BATCH + 1)
@@ -166,6 +180,7 @@ def invalid_batch_sizes_are_rejected(bench: EngineBench) -> None:
 
 @case
 def invalid_bindings_are_rejected(bench: EngineBench) -> None:
+    """Check that missing and overlapping bindings are rejected without writing the output."""
     x, y = make_batch(3)
     with bench.engine() as engine, bench.context(engine) as context:
         invalid: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one array": [y, y]}
@@ -178,6 +193,7 @@ def invalid_bindings_are_rejected(bench: EngineBench) -> None:
 
 @case
 def tensors_can_be_bindings(bench: EngineBench) -> None:
+    """Check an execution on tensors of the library, and that swapped and destroyed tensors are rejected."""
     client, info = bench.client, ffi.new("hgHostTensorDesc*", (MemFlags.HOST, 0))
     x, y = make_batch(6)
     with bench.engine() as engine, bench.context(engine) as context:
@@ -196,6 +212,7 @@ def tensors_can_be_bindings(bench: EngineBench) -> None:
 
 @case
 def a_second_context_of_an_engine_is_rejected(bench: EngineBench) -> None:
+    """Check that an engine can have only one context, and can't be destroyed while it has one."""
     with bench.engine() as engine, bench.context(engine):
         free_cores = bench.free_cores
         with expect_failure("a second context", Result.ERROR_CONTEXT_EXISTS):
@@ -207,6 +224,7 @@ def a_second_context_of_an_engine_is_rejected(bench: EngineBench) -> None:
 
 @case
 def handles_of_destroyed_objects_are_rejected(bench: EngineBench) -> None:
+    """Check that calls reject handles of destroyed engines and contexts, and a handle of another type."""
     with bench.engine() as engine, bench.context(engine) as context:
         pass
     x, y = make_batch(1)
@@ -222,6 +240,7 @@ def handles_of_destroyed_objects_are_rejected(bench: EngineBench) -> None:
 
 @case
 def destroyed_contexts_release_their_cores(bench: EngineBench) -> None:
+    """Check the number of free cores while a context exists and after it is destroyed."""
     count = bench.free_cores
     with bench.engine() as engine:
         for policy in (MINIMUM, MAXIMUM, MINIMUM):
@@ -232,6 +251,7 @@ def destroyed_contexts_release_their_cores(bench: EngineBench) -> None:
 
 @case
 def a_mask_selects_the_cores(bench: EngineBench) -> None:
+    """Check that a context allocates exactly the cores of a mask, and that invalid masks are rejected."""
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     wanted = 1 << (count - 1)
     with bench.engine() as engine, bench.engine("other") as second:
@@ -249,6 +269,7 @@ def a_mask_selects_the_cores(bench: EngineBench) -> None:
 
 @case
 def a_context_without_free_cores_is_rejected(bench: EngineBench) -> None:
+    """Check that an engine gets no context if another context has all cores."""
     with bench.engine() as engine, bench.engine("other") as second, bench.context(engine, MAXIMUM) as context:
         for policy in (MINIMUM, MAXIMUM):
             with expect_failure("a context without cores", Result.ERROR_CORES_UNAVAILABLE):
@@ -258,6 +279,7 @@ def a_context_without_free_cores_is_rejected(bench: EngineBench) -> None:
 
 @case
 def the_first_context_allocates_all_cores_of_a_group(bench: EngineBench) -> None:
+    """Check that contexts of a group share the cores that the first one allocated."""
     count = bench.free_cores
     with bench.engine("first") as first, bench.engine("second") as second:
         with bench.context(first) as context:
@@ -272,6 +294,8 @@ def the_first_context_allocates_all_cores_of_a_group(bench: EngineBench) -> None
 
 @case
 def threads_can_share_a_context(bench: EngineBench) -> None:
+    """Check the results of four threads that use one context at the same time."""
+
     def execute(seed: int) -> None:
         for size in (1, 7, networks.MAX_BATCH):
             bench.check_batch(context, size, seed=seed)
@@ -282,6 +306,7 @@ def threads_can_share_a_context(bench: EngineBench) -> None:
 
 @case
 def each_thread_has_a_current_device(bench: EngineBench) -> None:
+    """Check that the current device of one thread does not apply to another thread."""
     last = bench.client.get("hgDeviceGetCount") - 1
     bench.client.call("hgDeviceSetCurrent", last)
     with ThreadPoolExecutor(1) as pool:
@@ -292,6 +317,7 @@ def each_thread_has_a_current_device(bench: EngineBench) -> None:
 
 @case
 def objects_of_another_device_are_rejected(bench: EngineBench) -> None:
+    """Check that engines and contexts can be used only while their device is current."""
     if bench.client.get("hgDeviceGetCount") < 2:
         raise NotApplicableError("there is one device")
     x, y = make_batch(1)

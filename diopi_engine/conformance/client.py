@@ -14,6 +14,8 @@ from diopi_engine.proto.declarations import Enumeration, FunctionDeclaration
 from diopi_engine.proto.hgrt import CoreAllocPolicy, MemFlags, Result
 
 ffi = cffi.FFI()
+"""The C types of the interface."""
+
 ffi.cdef(headers.cffi_declarations(hgrt.DECLARATIONS))
 
 

@@ -35,6 +35,7 @@ from diopi_engine.proto.hgrt import (
 
 @case
 def every_result_has_a_name_and_a_description(bench: EngineBench) -> None:
+    """Check that each result has its name and a description of its own."""
     names = [bench.client.text("hgGetResultName", result) for result in Result]
     check("the names of the results", names, [f"HG_{result.name}" for result in Result])
     descriptions = [bench.client.text("hgGetResultDescription", result) for result in Result]
@@ -43,6 +44,8 @@ def every_result_has_a_name_and_a_description(bench: EngineBench) -> None:
 
 @case
 def failed_calls_have_texts(bench: EngineBench) -> None:
+    """Check that each failed call has its own text, which failed calls of other threads do not change."""
+
     def fail_and_read_text(name: str, *arguments: Any) -> str:
         """Make a call that fails and return the text of its error."""
         with expect_failure(name, *Result):
@@ -66,6 +69,7 @@ def failed_calls_have_texts(bench: EngineBench) -> None:
 
 @case
 def every_property_of_a_binding_is_reported(bench: EngineBench) -> None:
+    """Check all attributes of bindings of several element types."""
     network = tensor_networks.NETWORKS["types"]
     inputs = network.random_inputs(1)
     outputs = network.expected_outputs(inputs)
@@ -96,6 +100,7 @@ def every_property_of_a_binding_is_reported(bench: EngineBench) -> None:
 
 @case
 def the_largest_batch_is_reported_and_accepted(bench: EngineBench) -> None:
+    """Check that the reported maximum is correct: a batch of this size is accepted, and a larger one is rejected."""
     cores = bench.attribute(DeviceAttribute.CORE_COUNT)
     flags = BatchSizeFlags
     for policy, known, expected in (
@@ -117,6 +122,7 @@ def the_largest_batch_is_reported_and_accepted(bench: EngineBench) -> None:
 
 @case
 def schemes_state_modes_and_memory(bench: EngineBench) -> None:
+    """Check the mode, the cores and the memory that schemes state."""
     with bench.engine("first") as engine:
         scheme = bench.client.get("hgEngineGetExecutionScheme", engine)
         for number in range(2):
@@ -135,6 +141,7 @@ def schemes_state_modes_and_memory(bench: EngineBench) -> None:
 
 @case
 def priorities_leave_cores_free(bench: EngineBench) -> None:
+    """Check that priority k leaves k quarters of a device's cores free."""
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     if count % 4:
         raise NotApplicableError(f"a quarter of {count} cores is not a whole number")
@@ -149,6 +156,7 @@ def priorities_leave_cores_free(bench: EngineBench) -> None:
 
 @case
 def the_size_of_a_host_descriptor_is_checked(bench: EngineBench) -> None:
+    """Check that a stated size that is too small, and an unknown location, are rejected."""
     x, y = make_batch(5)
     info: Any = ffi.new("hgHostTensorDesc*", (MemFlags.SYSTEM, x.nbytes - 1))
     with bench.engine() as engine, bench.context(engine) as context:
@@ -167,6 +175,7 @@ def the_size_of_a_host_descriptor_is_checked(bench: EngineBench) -> None:
 
 @case
 def new_descriptions_of_tensors_apply(bench: EngineBench) -> None:
+    """Check that a tensor has the sizes and contents of its latest description."""
     client = bench.client
     tensor = client.get("hgTensorCreate", ffi.NULL, ffi.new("hgMemDesc*", (MemFlags.HOST, 256)), 0)
     for array in (
@@ -199,6 +208,7 @@ def _check_mapped_tensor(client: EngineClient, tensor: Any, array: Any) -> None:
 
 @case
 def tensors_of_impossible_sizes_are_rejected(bench: EngineBench) -> None:
+    """Check that a tensor of 2^62 bytes is rejected."""
     desc = ffi.new("hgTensorDesc*", {"type": DataType.FLOAT32, "dims": {"nbDims": 2, "d": [1 << 40, 1 << 20]}})
     memory = ffi.new("hgMemDesc*", (MemFlags.SYSTEM, 0))
     with expect_failure("a tensor of 2^62 bytes", Result.ERROR_OUT_OF_MEMORY):

@@ -11,7 +11,7 @@ from pathlib import Path
 from diopi_engine.conformance.all_cases import CASES as HGRT_CASES
 from diopi_engine.conformance.models.names import AS_ENGINES, BY_OPERATORS
 from diopi_engine.conformance.nvdla.all_cases import CASES as NVDLA_CASES
-from diopi_engine.conformance.nvdla.client import CREATE
+from diopi_engine.conformance.nvdla.client import CREATE, UNTAGGED_CREATE
 
 CASES: Mapping[str, Sequence[str]] = {
     "hgEngineCreate": [*HGRT_CASES, *BY_OPERATORS, *AS_ENGINES],
@@ -25,11 +25,30 @@ class NoInterfaceError(Exception):
 
 
 def find_cases(library: Path) -> list[str]:
-    """Return the names of the cases that apply to a library, by its symbols, which a separate process reads."""
-    command = [sys.executable, "-I", str(Path(__file__).with_name("symbols.py")), str(library.resolve()), *CASES]
+    """Return the names of the cases for the interfaces of a library.
+
+    A separate process loads the library and looks for the symbols in `CASES`.
+
+    Args:
+        library: the path of the library.
+
+    Returns:
+        The names in the order in which the cases run.
+
+    Raises:
+        NoInterfaceError: if the library can't be loaded, or if it exports none of these symbols.
+    """
+    symbols = [*CASES, UNTAGGED_CREATE]
+    command = [sys.executable, "-I", str(Path(__file__).with_name("symbols.py")), str(library.resolve()), *symbols]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise NoInterfaceError(f"{library} can't be loaded: {done.stderr.strip() or f'status {done.returncode}'}")
-    if not (found := json.loads(done.stdout)):
-        raise NoInterfaceError(f"{library} has no interface that there are cases of: none of {', '.join(CASES)}")
+    found = [symbol for symbol in json.loads(done.stdout) if symbol in CASES]
+    if not found and UNTAGGED_CREATE in json.loads(done.stdout):
+        raise NoInterfaceError(
+            f"{library} has the interface of the released NVDLA headers, or was built with an older nvdla.h; the cases "
+            "call the methods of the published document: build the library with the nvdla.h of this version"
+        )
+    if not found:
+        raise NoInterfaceError(f"{library} has no known interface: it exports none of {', '.join(CASES)}")
     return [name for symbol in found for name in CASES[symbol]]

@@ -13,6 +13,7 @@ from diopi_engine.conformance import tensor_networks
 from diopi_engine.sizes import Array
 
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
+"""The numbers of inputs and outputs of the layers, the largest batch, and the samples computed at once."""
 
 FACTORS: Mapping[str, float] = {
     "layer": 1.0,
@@ -33,12 +34,12 @@ NAMES = (*FACTORS, "older", *tensor_networks.NETWORKS)
 
 
 def weight_matrix(name: str) -> Array:
-    """Return the weight matrix of the engine called `name`."""
+    """Return the weight matrix of the engine called `name`, of shape (INPUTS, OUTPUTS)."""
     return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
 
 
 def expected_output(name: str, x: Array) -> Array:
-    """Return the output that the engine called `name` must compute for the batch `x`."""
+    """Return the output that the engine called `name` must compute for a batch: relu(x · weights + 1)."""
     return np.maximum(x @ weight_matrix(name) + 1, 0).astype(np.float32)
 
 

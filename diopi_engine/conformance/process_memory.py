@@ -8,16 +8,17 @@ from pathlib import Path
 from diopi_engine.conformance.bench import NotApplicableError, NotConformingError
 
 _STATUS = Path("/proc/self/status")
+"""The file in which Linux states the memory of this process."""
 
 CYCLES = 6
-"""How often an action is repeated."""
+"""How often an action is repeated while the growth is measured. Half as many repetitions precede the measurement."""
 
 MAX_GROWTH = 16 << 20
 """Maximum growth of the memory per repetition in bytes."""
 
 
 def resident_memory() -> int:
-    """Return the memory of this process in bytes, with the part that is swapped out; raise NotApplicableError."""
+    """Return the bytes of this process in memory and swap space; raise NotApplicableError if they are unknown."""
     if not _STATUS.exists():
         raise NotApplicableError("the system does not state the memory of a process in /proc/self/status")
     fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
@@ -25,9 +26,9 @@ def resident_memory() -> int:
 
 
 def check_memory_is_freed(subject: str, action: Callable[[], None]) -> None:
-    """Repeat an action, and check that it leaves no memory.
+    """Repeat an action, and check that it frees the memory that it allocates.
 
-    The first repetitions are not measured, because a library may keep memory for later calls.
+    The first CYCLES // 2 repetitions are not measured, because a library may keep memory for later calls.
 
     Args:
         subject: what the action creates and destroys, for the message.

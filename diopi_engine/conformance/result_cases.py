@@ -15,6 +15,7 @@ EXECUTIONS = 400
 
 @case
 def several_tensors_of_one_shape_are_not_confused(bench: EngineBench) -> None:
+    """Check a network whose four tensors have the same shape."""
     with bench.engine("twins") as engine, bench.context(engine) as context:
         for size in (1, tensor_networks.PATCH + 1, tensor_networks.MAX_BATCH):
             bench.check_tensors(context, "twins", size)
@@ -23,6 +24,7 @@ def several_tensors_of_one_shape_are_not_confused(bench: EngineBench) -> None:
 
 @case
 def half_and_integer_types_are_correct(bench: EngineBench) -> None:
+    """Check a network with float16, int8 and int32 tensors."""
     with bench.engine("types") as engine, bench.context(engine) as context:
         for size in range(1, tensor_networks.MAX_BATCH + 1):
             bench.check_tensors(context, "types", size)
@@ -31,6 +33,7 @@ def half_and_integer_types_are_correct(bench: EngineBench) -> None:
 
 @case
 def engines_of_one_name_have_separate_weights(bench: EngineBench) -> None:
+    """Check that two engines of the same name use their own weights."""
     for name in ("layer", "namesake", "layer"):
         with bench.engine(name) as engine, bench.context(engine) as context:
             bench.check_batch(context, 6, name)
@@ -47,6 +50,7 @@ def engines_of_one_name_have_separate_weights(bench: EngineBench) -> None:
 
 @case
 def every_device_computes_correctly(bench: EngineBench) -> None:
+    """Check the results of engines on every device."""
     count = bench.client.get("hgDeviceGetCount")
     for device in range(count):
         bench.client.call("hgDeviceSetCurrent", device)
@@ -62,6 +66,7 @@ def every_device_computes_correctly(bench: EngineBench) -> None:
 
 @case
 def two_devices_compute_alternately(bench: EngineBench) -> None:
+    """Check that engines on two devices do not affect each other, or each other's cores."""
     if bench.client.get("hgDeviceGetCount") < 2:
         raise NotApplicableError("there is one device")
     free_cores = [bench.attribute(DeviceAttribute.FREE_CORE_COUNT, device) for device in (0, 1)]
@@ -80,6 +85,7 @@ def two_devices_compute_alternately(bench: EngineBench) -> None:
 
 @case
 def hundreds_of_executions_are_correct(bench: EngineBench) -> None:
+    """Check the results of hundreds of executions."""
     with bench.engine() as engine, bench.context(engine) as context:
         for number in range(EXECUTIONS):
             bench.check_batch(context, 1 + number % networks.MAX_BATCH, seed=number)
@@ -87,6 +93,8 @@ def hundreds_of_executions_are_correct(bench: EngineBench) -> None:
 
 @case
 def destroyed_engines_free_their_memory(bench: EngineBench) -> None:
+    """Check that the process does not grow if engines are created and destroyed."""
+
     def create_and_destroy() -> None:
         """Create an engine, execute a batch, and destroy the engine."""
         with bench.engine() as engine, bench.context(engine) as context:
@@ -97,6 +105,7 @@ def destroyed_engines_free_their_memory(bench: EngineBench) -> None:
 
 @case
 def split_weights_are_correct(bench: EngineBench) -> None:
+    """Check an engine whose weights are split over two cores."""
     with bench.engine("split") as engine:
         try:
             context = bench.client.context(engine)
@@ -112,6 +121,7 @@ def split_weights_are_correct(bench: EngineBench) -> None:
 
 @case
 def two_processes_share_the_cores(bench: EngineBench) -> None:
+    """Check that another process's cores are not free until its context or the process ends."""
     count = bench.free_cores
     with second_process("second_process", bench.client.path, bench.folder) as process:
         check("the free cores while another process has a context", bench.free_cores, count - 1)

@@ -1,4 +1,8 @@
-"""Run the cases on a library; a process that runs cases ends when a case fails, crashes or hangs."""
+"""Run conformance cases in worker processes.
+
+There are three worker modules: `worker` calls HanGuangRT in the library under test, `nvdla.worker` calls NVDLA's driver
+in this library, and `models.by_operators` runs networks operator by operator on a vendor, without the library.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from diopi_engine.conformance import networks
 from diopi_engine.conformance.models.names import BY_OPERATORS, find_networks
-from diopi_engine.conformance.nvdla import networks as loadables
-from diopi_engine.conformance.nvdla.bench import PREFIX
+from diopi_engine.conformance.networks import compile_engines
+from diopi_engine.conformance.nvdla.bench import CASE_PREFIX
+from diopi_engine.conformance.nvdla.networks import compile_loadables
 
 TIMEOUT = 120.0
 """Maximum duration of a case in seconds, including the start of the library in the first case of a process."""
@@ -34,24 +38,28 @@ class CaseOutcome:
 
 
 class _CaseProcess:
-    """A process that runs cases, which it receives on standard input."""
+    """A worker process, which reads the names of cases from standard input and replies through a pipe."""
 
-    def __init__(self, module: str, subject: str, folder: Path) -> None:
+    def __init__(self, module: str, target: str, folder: Path) -> None:
         """Start the process.
 
         Args:
-            module: the module below `diopi_engine.conformance` that the process runs.
-            subject: the path of the library, or the vendor that runs networks operator by operator.
-            folder: the folder with the compiled networks and the files of the whole networks.
+            module: the worker module, relative to `diopi_engine.conformance`.
+            target: the path of the library under test, or the vendor if the module is `models.by_operators`.
+            folder: the folder with all files that the cases read: compiled networks, and samples of networks.
         """
         reading, writing = os.pipe()
-        command = [sys.executable, "-m", f"diopi_engine.conformance.{module}", subject, str(folder), str(writing)]
+        command = [sys.executable, "-m", f"diopi_engine.conformance.{module}", target, str(folder), str(writing)]
         self._process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing], text=True)
         os.close(writing)
         self._replies = os.fdopen(reading)
 
     def run(self, case: str, timeout: float) -> CaseOutcome:
-        """Run a case in the process and return its outcome; a case that exceeds `timeout` seconds has timed out."""
+        """Return the outcome of a case, which the process runs.
+
+        If the case takes more than `timeout` seconds, the verdict is `timed_out`, and the process is still running the
+        case. The caller must then close it.
+        """
         try:
             self._process.stdin.write(f"{case}\n")
             self._process.stdin.flush()
@@ -65,10 +73,11 @@ class _CaseProcess:
     def _crash_outcome(self, case: str) -> CaseOutcome:
         """Wait for the process to end and return an outcome `crashed` with the exit status or signal."""
         status = self._process.wait()
-        return CaseOutcome(case, "crashed", f"the process ended with {f'signal {-status}' if status < 0 else status}")
+        reason = f"signal {-status}" if status < 0 else f"exit status {status}"
+        return CaseOutcome(case, "crashed", f"the process ended with {reason}")
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process and wait for its end."""
         self._replies.close()
         self._process.kill()
         self._process.communicate()
@@ -79,14 +88,16 @@ def run_cases(
 ) -> Iterator[CaseOutcome]:
     """Run cases in order and yield their outcomes.
 
-    Each kind of case has a process, which is replaced after a case that fails, crashes or times out.
+    All cases with the same worker module run in the same process. After a case that fails, crashes or times out, the
+    generator kills this process, and the next case starts a new one. The last processes end when the generator is
+    exhausted.
 
     Args:
-        library: the library under test, which exports the functions that the cases call.
+        library: the path of the library under test.
         cases: the names of the cases.
         timeout: the maximum duration of a case in seconds.
-        vendor: the vendor for the cases that run a network operator by operator: a name or path that
-            `diopi_impl.plugins.find_vendor` accepts.
+        vendor: the vendor for the cases that run a network operator by operator and do not use the library: a name or
+            path that `diopi_impl.plugins.find_vendor` accepts.
 
     Yields:
         The outcome of each case when it ends.
@@ -94,11 +105,11 @@ def run_cases(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _compile_networks(folder, cases)
-        lacking = _write_models(folder, cases)
+        missing = _write_models(folder, cases)
         workers: dict[str, _CaseProcess] = {}
         for case in cases:
-            if lacking and find_networks(case):
-                yield CaseOutcome(case, "not_run", lacking)
+            if missing and find_networks(case):
+                yield CaseOutcome(case, "not_run", missing)
                 continue
             module = _worker_module(case)
             worker = workers.pop(module, None) or _CaseProcess(
@@ -115,37 +126,38 @@ def run_cases(
 
 
 def _worker_module(case: str) -> str:
-    """Return the module below `diopi_engine.conformance` whose process runs the case."""
+    """Return the worker module of a case, relative to `diopi_engine.conformance`."""
     if case in BY_OPERATORS:
         return "models.by_operators"
-    return "nvdla.worker" if case.startswith(PREFIX) else "worker"
+    return "nvdla.worker" if case.startswith(CASE_PREFIX) else "worker"
 
 
 def _compile_networks(folder: Path, cases: Sequence[str]) -> None:
-    """Compile the networks into `folder`.
+    """Write the small compiled networks of the cases to a folder.
 
-    All engines are compiled if a case runs in `worker`, and all NVDLA loadables if a case runs in `nvdla.worker`.
+    The engines of `networks` are written if any case runs in `worker`, and the loadables (compiled networks for NVDLA)
+    of `nvdla.networks` if any case runs in `nvdla.worker`. The networks of `models` are written by `_write_models`.
     """
     workers = {_worker_module(case) for case in cases}
     if "nvdla.worker" in workers:
-        loadables.compile_loadables(folder)
+        compile_loadables(folder)
     if "worker" in workers:
-        networks.compile_engines(folder)
+        compile_engines(folder)
 
 
 def _write_models(folder: Path, cases: Sequence[str]) -> str:
-    """Write the files of the whole networks that the cases need.
+    """Write the engines and samples of those networks of `models` that the cases need.
 
     Returns:
-        "" if they are written or none is needed, or the reason if PyTorch is not installed.
+        "" if all files exist now; if PyTorch is missing, the reason why these cases can't run.
 
     Raises:
-        CalledProcessError: An export failed.
+        CalledProcessError: The process that writes the files failed.
     """
     wanted = dict.fromkeys(name for case in cases for name in find_networks(case))
     if not wanted:
         return ""
     if importlib.util.find_spec("torch") is None:
-        return "PyTorch is not installed: extra `torch`"
+        return "PyTorch is not installed; install the extra `torch`"
     subprocess.run([sys.executable, "-m", "diopi_engine.conformance.models.making", str(folder), *wanted], check=True)
     return ""

@@ -14,6 +14,7 @@ import numpy as np
 from diopi_engine.sizes import Array
 
 MAX_BATCH, PATCH = 16, 4
+"""The largest batch of the networks, and the number of samples computed at once."""
 
 
 @final
@@ -50,7 +51,7 @@ def _combine_twins(a: Any, b: Any) -> list[Any]:
 
 
 def _convert_types(half: Any, byte: Any, wide: Any) -> list[Any]:
-    """Return an output of each input's type, and an int32 output whose sign depends on that of an int8 input."""
+    """Return an output of each input's type, and an int32 output whose sign depends on the sign of an int8 input."""
     return [half + half, byte - 1, wide * 70_000, byte.astype("int32") * -2]
 
 

@@ -18,6 +18,7 @@ from diopi_engine.conformance.bench import EngineBench, NotApplicableError, NotC
 from diopi_engine.conformance.client import EngineClient, FailedCallError
 
 T = TypeVar("T")
+"""The fixture that cases receive."""
 
 
 def run_named_cases(cases: Mapping[str, Callable[[T], Any]], bench: T, descriptor: int) -> None:

@@ -11,7 +11,7 @@ def main() -> None:
     """Parse the command line; print the folder of the headers, or regenerate them."""
     parser = argparse.ArgumentParser(prog="python -m diopi_engine.proto", description=__doc__)
     choice = parser.add_mutually_exclusive_group(required=True)
-    choice.add_argument("--include-dir", action="store_true", help="print the folder that holds hgrt.h and nvdla.h")
+    choice.add_argument("--include-dir", action="store_true", help="print the folder that contains the headers")
     choice.add_argument("--write", action="store_true", help="regenerate the headers in that folder")
     if parser.parse_args().include_dir:
         print(headers.INCLUDE_DIR)

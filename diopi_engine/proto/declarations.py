@@ -110,6 +110,7 @@ class FunctionDeclaration:
         doc: the meaning and the errors.
         returns: the type of its result.
         is_project_defined: whether this project decides its name or parameters because the public description does not.
+        is_constant: whether it is a method that does not change its object.
     """
 
     name: str
@@ -117,6 +118,7 @@ class FunctionDeclaration:
     doc: str
     returns: str = "hgResult"
     is_project_defined: bool = False
+    is_constant: bool = False
 
     @property
     def parameters(self) -> list[CParameter]:
@@ -131,3 +133,4 @@ def _last_word(text: str) -> str:
 
 
 Declaration = EnumDeclaration | NumericMacro | Typedef | StructDeclaration | FunctionDeclaration
+"""A declaration of a header."""

@@ -150,6 +150,7 @@ ENUMS = (
     EnumDeclaration("hgCoreAllocPolicy", "HG_CORE_ALLOC_", CoreAllocPolicy),
     EnumDeclaration("hgMemFlags", "HG_MEM_", MemFlags, is_project_defined=False),
 )
+"""The enumerations of the interface."""
 
 _TYPES: tuple[Declaration, ...] = (
     NumericMacro(
@@ -227,6 +228,7 @@ _TYPES: tuple[Declaration, ...] = (
         ),
     ),
 )
+"""The macros, the types and the structures of the interface."""
 
 _RUNTIME = (
     FunctionDeclaration(
@@ -254,6 +256,7 @@ _RUNTIME = (
         is_project_defined=True,
     ),
 )
+"""The functions that describe the runtime and its results."""
 
 _DEVICES = (
     FunctionDeclaration("hgDeviceGetCount", "int* count", "Return the number of devices."),
@@ -286,6 +289,7 @@ _DEVICES = (
         "a core. In both cases, no core is released.",
     ),
 )
+"""The functions that describe and retain devices."""
 
 _ENGINES = (
     FunctionDeclaration(
@@ -359,6 +363,7 @@ _ENGINES = (
         "Return the largest batch of one execution; `flags` are joined hgBatchSizeFlags.",
     ),
 )
+"""The functions that create and describe engines."""
 
 _CONTEXTS = (
     FunctionDeclaration(
@@ -384,6 +389,7 @@ _CONTEXTS = (
         "Calls of several threads on one context run one after the other. HG_ERROR_BATCH_SIZE, HG_ERROR_BINDING.",
     ),
 )
+"""The functions that execute engines."""
 
 _TENSORS = (
     FunctionDeclaration(
@@ -431,6 +437,7 @@ _TENSORS = (
         is_project_defined=True,
     ),
 )
+"""The functions that create and access tensors."""
 
 FUNCTIONS: tuple[FunctionDeclaration, ...] = (*_RUNTIME, *_DEVICES, *_ENGINES, *_CONTEXTS, *_TENSORS)
 """Every function, in the order in which a program needs them."""

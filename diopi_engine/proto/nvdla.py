@@ -75,16 +75,17 @@ class DataFormat(Enumeration):
     NHWC = 2, "Batch, height, width, channels."
 
 
-_NUMBERS = (
+NUMBERS = (
     Typedef("uint8_t NvU8", "An unsigned 8-bit integer."),
     Typedef("uint16_t NvU16", "An unsigned 16-bit integer."),
     Typedef("uint32_t NvU32", "An unsigned 32-bit integer."),
     Typedef("uint64_t NvU64", "An unsigned 64-bit integer."),
     Typedef("int64_t NvS64", "A signed 64-bit integer.", is_project_defined=True),
 )
+"""The types of numbers."""
 
 _TYPES: tuple[Declaration, ...] = (
-    *_NUMBERS,
+    *NUMBERS,
     NumericMacro("NVDLA_MAX_DIMS", MAX_DIMS, "The maximum number of axes of a tensor."),
     NumericMacro(
         "NVDLA_NAME_LENGTH",
@@ -135,8 +136,10 @@ _TYPES: tuple[Declaration, ...] = (
         is_project_defined=True,
     ),
 )
+"""The macros, the types and the structures of the interface."""
 
 _function = partial(FunctionDeclaration, returns="NvError")
+"""Return the declaration of a function that returns an NvError by default."""
 
 PORTABILITY: tuple[FunctionDeclaration, ...] = (
     _function("NvDlaInitialize", "void** session_handle", "Start a session with the driver in the kernel."),

@@ -11,6 +11,7 @@ from diopi_engine.runtime.calls import CALLS
 from diopi_impl.export.build import build as build_library
 
 LIBRARY = "libhgrt.so"
+"""The name of the library's file."""
 
 _TEXT = """\
 #include <hgrt.h>
@@ -35,6 +36,7 @@ hgResult hgGetLastErrorString(const char** text) {{
 }}
 
 {functions}"""
+"""The C source of the library; {count} is the number of Python callbacks, {functions} the exported functions."""
 
 
 def build(folder: Path) -> Path:

@@ -42,8 +42,10 @@ CALLS: dict[str, Callable[..., Any]] = {}
 """All functions by name, except those that need no Python."""
 
 HANDLES = Handles(Result.ERROR_INVALID_HANDLE)
+"""The handles of this process."""
 
 _thread = threading.local()
+"""The attribute `device` is the number of the current device of a thread."""
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,6 +72,7 @@ def current_device() -> DeviceDescription:
 
 
 _TEXTS: dict[str, Any] = {}
+"""The C strings of names and descriptions of results, by their text."""
 
 
 def _c_string(text: str, cache: dict[Any, Any] = _TEXTS) -> Any:
@@ -79,36 +82,43 @@ def _c_string(text: str, cache: dict[Any, Any] = _TEXTS) -> Any:
 
 @call
 def hgRuntimeGetVersion() -> int:
+    """Return the version of the interface."""
     return hgrt.VERSION
 
 
 @call
 def hgGetResultName(result: Result) -> Any:
+    """Return the name of a result as a C string."""
     return _c_string(f"HG_{result.name}")
 
 
 @call
 def hgGetResultDescription(result: Result) -> Any:
+    """Return the meaning of a result as a C string."""
     return _c_string(result.meaning)
 
 
 @call
 def hgDeviceGetCount() -> int:
+    """Return the number of devices."""
     return len(devices())
 
 
 @call
 def hgDeviceGetCurrent() -> int:
+    """Return the number of the current device of this thread."""
     return current_device().number
 
 
 @call
 def hgDeviceSetCurrent(device: int) -> None:
+    """Make a device the current device of this thread."""
     _thread.device = find_device(device).number
 
 
 @call
 def hgDeviceGetAttribute(device: int, attribute: DeviceAttribute) -> int:
+    """Return the value of an attribute of a device."""
     found = find_device(device)
     values: dict[DeviceAttribute, Callable[[], int]] = {
         DeviceAttribute.CORE_COUNT: lambda: found.cores.count,
@@ -121,6 +131,7 @@ def hgDeviceGetAttribute(device: int, attribute: DeviceAttribute) -> int:
 
 @call
 def hgDeviceRetain(device: int, count: int, priority: DevicePriority) -> int:
+    """Retain free cores for this process and return their mask."""
     found = find_device(device)
     if count == 0:
         raise invalid_argument("0 cores are to be retained, expected 1 or more")
@@ -129,11 +140,13 @@ def hgDeviceRetain(device: int, count: int, priority: DevicePriority) -> int:
 
 @call
 def hgDeviceRelease(device: int, mask: int) -> None:
+    """Release retained cores."""
     cores.release(find_device(device).cores, mask)
 
 
 @call
 def hgEngineCreate(serialized: Any, size: int) -> int:
+    """Return the handle of an engine that is created on the current device from the bytes of its file."""
     if not serialized:
         raise invalid_argument("serialized is NULL")
     if size > LARGEST:
@@ -151,6 +164,7 @@ def hgEngineCreate(serialized: Any, size: int) -> int:
 
 @call
 def hgEngineDestroy(engine: LoadedEngine) -> None:
+    """Destroy an engine that has no context."""
     with HANDLES.lock:
         if engine.context is not None:
             raise InterfaceError(Result.ERROR_IN_USE, "the engine has a context")
@@ -160,6 +174,7 @@ def hgEngineDestroy(engine: LoadedEngine) -> None:
 
 @call
 def hgEngineGetNbBindings(engine: LoadedEngine) -> int:
+    """Return the number of inputs and outputs of an engine."""
     return len(engine.engine.manifest.bindings)
 
 
@@ -173,6 +188,7 @@ def _find_binding(engine: LoadedEngine, index: int) -> Any:
 
 @call
 def hgEngineGetBindingIndex(engine: LoadedEngine, name: Any) -> int:
+    """Return the index of the binding with this name."""
     if not name:
         raise invalid_argument("name is NULL")
     requested = text_of(name)
@@ -184,11 +200,13 @@ def hgEngineGetBindingIndex(engine: LoadedEngine, name: Any) -> int:
 
 @call
 def hgEngineGetBindingName(engine: LoadedEngine, index: int) -> Any:
+    """Return the name of a binding as a C string."""
     return _c_string(_find_binding(engine, index).name, engine.c_strings)
 
 
 @call
 def hgEngineGetBindingDimensions(engine: LoadedEngine, index: int) -> Any:
+    """Return the fields of an hgDims with the sizes of a binding; the size of a batch is −1."""
     return _dims_fields([-1 if size is None else size for size in _find_binding(engine, index).shape])
 
 
@@ -199,16 +217,19 @@ def _dims_fields(sizes: Any) -> Any:
 
 @call
 def hgEngineGetBindingType(engine: LoadedEngine, index: int) -> int:
+    """Return the element type of a binding."""
     return DataType[_find_binding(engine, index).dtype.upper()]
 
 
 @call
 def hgEngineGetBindingLayout(engine: LoadedEngine, index: int) -> int:
+    """Return the layout of a binding."""
     return Layout[_find_binding(engine, index).layout]
 
 
 @call
 def hgEngineGetBindingAttribute(engine: LoadedEngine, index: int, attribute: BindingAttribute) -> int:
+    """Return the value of an attribute of a binding."""
     binding = _find_binding(engine, index)
     values = {
         BindingAttribute.IS_INPUT: int(binding.is_input),
@@ -223,21 +244,25 @@ def hgEngineGetBindingAttribute(engine: LoadedEngine, index: int, attribute: Bin
 
 @call
 def hgEngineGetExecutionScheme(engine: LoadedEngine) -> int:
+    """Return the handle of the scheme of an engine's group."""
     return engine.scheme
 
 
 @call
 def hgEngineGetEngineID(engine: LoadedEngine) -> int:
+    """Return the number of an engine in its group."""
     return engine.engine.manifest.engine
 
 
 @call
 def hgSchemeGetEngineCount(scheme: SchemeHandle) -> int:
+    """Return the number of engines in a scheme."""
     return len(scheme.owner.engine.manifest.scheme)
 
 
 @call
 def hgSchemeGetEngineControl(scheme: SchemeHandle, number: int) -> Any:
+    """Return a pointer to the entry of a scheme for the engine with this number."""
     controls, cache = scheme.owner.engine.manifest.scheme, scheme.owner.c_strings
     if not 0 <= number < len(controls):
         raise invalid_argument(f"engine {number}, expected one of 0 to {len(controls) - 1}")
@@ -259,6 +284,7 @@ def hgSchemeGetEngineControl(scheme: SchemeHandle, number: int) -> Any:
 
 @call
 def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
+    """Return the largest batch of one execution, with the fewest or the most cores, as the flags say."""
     known = BatchSizeFlags.HOST_TENSOR | BatchSizeFlags.MAX_CORES
     if flags & ~known:
         raise invalid_argument(f"flags are {flags:#x}, of which {flags & ~known:#x} is unknown")
@@ -276,13 +302,14 @@ def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
 
 @call
 def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy, mask: int) -> int:
-    by_mask = policy is CoreAllocPolicy.AS_CORE_MASK
+    """Return the handle of a new context: cores of the group, allocated if necessary, with the weights."""
+    is_by_mask = policy is CoreAllocPolicy.AS_CORE_MASK
     manifest, device = engine.engine.manifest, engine.device
-    if bool(mask) != by_mask or mask >> device.cores.count:
+    if bool(mask) != is_by_mask or mask >> device.cores.count:
         raise invalid_argument(
             f"the mask is {mask:#x} with policy {policy.name}, of a device of {device.cores.count} cores"
         )
-    if by_mask and mask.bit_count() % manifest.control.core_mask.bit_count():
+    if is_by_mask and mask.bit_count() % manifest.control.core_mask.bit_count():
         raise invalid_argument(
             f"the mask is {mask:#x}, expected a multiple of {manifest.control.core_mask.bit_count()} cores"
         )
@@ -290,16 +317,16 @@ def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy
         if engine.context is not None:
             raise InterfaceError(Result.ERROR_CONTEXT_EXISTS, "the engine has a context")
         existing = {id(context.allocation): context.allocation for context in HANDLES.all(ExecutionContext)}.values()
-        serving = [allocation for allocation in existing if allocation.can_hold_context(manifest, device)]
-        allocation = serving[0] if serving else allocate(manifest, device, devices(), policy, mask)
+        usable = [allocation for allocation in existing if allocation.can_hold_context(manifest, device)]
+        allocation = usable[0] if usable else allocate(manifest, device, devices(), policy, mask)
         try:
-            if serving and by_mask and allocation.mask(manifest.engine) != mask:
+            if usable and is_by_mask and allocation.mask(manifest.engine) != mask:
                 reason = f"the group of the engine allocated cores {allocation.mask(manifest.engine):#x}, not {mask:#x}"
                 raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, reason)
             lanes = [[device.jax_devices[core] for core in lane] for lane in allocation.lanes[manifest.engine]]
             context = ExecutionContext(engine, allocation, Execution(engine.engine, lanes))
         except BaseException:
-            if not serving:
+            if not usable:
                 allocation.release()
             raise
         allocation.contexts.add(manifest.engine)
@@ -309,6 +336,7 @@ def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy
 
 @call
 def hgExecutionContextDestroy(context: ExecutionContext) -> None:
+    """Destroy a context; the last context of a group releases the cores."""
     with HANDLES.lock:
         HANDLES.remove(context)
         context.execution.close()
@@ -320,6 +348,7 @@ def hgExecutionContextDestroy(context: ExecutionContext) -> None:
 
 @call
 def hgExecutionContextExecute(context: ExecutionContext, batch: int, bindings: Any, info: Any) -> None:
+    """Execute an engine on a batch and write its outputs."""
     manifest = context.owner.engine.manifest
     lanes = len(context.allocation.lanes[manifest.engine])
     copies = lanes * manifest.control.cores_per_batch // manifest.control.core_mask.bit_count()
@@ -334,6 +363,7 @@ def hgExecutionContextExecute(context: ExecutionContext, batch: int, bindings: A
 
 @call
 def hgTensorCreate(desc: Any, memory: Any, flags: int) -> int:
+    """Return the handle of a tensor that is created on the current device."""
     if not memory and not flags:
         raise invalid_argument("memory is NULL and flags is 0, expected one of them to state the kind of memory")
     described, alignment = (memory.location, memory.alignment) if memory else (0, 0)
@@ -368,16 +398,19 @@ def _check_unmapped(tensor: RuntimeTensor) -> RuntimeTensor:
 
 @call
 def hgTensorDestroy(tensor: RuntimeTensor) -> None:
+    """Destroy a tensor that is not mapped."""
     HANDLES.remove(_check_unmapped(tensor))
 
 
 @call
 def hgTensorUpdateDesc(tensor: RuntimeTensor, desc: Any) -> None:
+    """Set the description of a tensor that is not mapped."""
     _check_unmapped(tensor).describe(*_description(desc))
 
 
 @call
 def hgTensorData(tensor: RuntimeTensor, data: Any, size: int) -> None:
+    """Copy as many bytes as a tensor has to its memory."""
     if not data or size != tensor.size:
         raise invalid_argument(f"{size} bytes at {data}, expected {tensor.size}")
     ffi.memmove(ffi.cast("void*", tensor.address), data, size)
@@ -385,6 +418,7 @@ def hgTensorData(tensor: RuntimeTensor, data: Any, size: int) -> None:
 
 @call
 def hgTensorMap(tensor: RuntimeTensor) -> Any:
+    """Return the address of a tensor, which can't be changed or destroyed until it is unmapped."""
     assert tensor.description
     _check_unmapped(tensor).mapped = True
     return ffi.cast("void*", tensor.address)
@@ -392,6 +426,7 @@ def hgTensorMap(tensor: RuntimeTensor) -> Any:
 
 @call
 def hgTensorUnmap(tensor: RuntimeTensor) -> None:
+    """End the direct access to a mapped tensor."""
     if not tensor.mapped:
         raise invalid_argument("the tensor is not mapped")
     tensor.mapped = False
@@ -399,15 +434,18 @@ def hgTensorUnmap(tensor: RuntimeTensor) -> None:
 
 @call
 def hgTensorGetDesc(tensor: RuntimeTensor) -> Any:
+    """Return the fields of an hgTensorDesc that describe a tensor."""
     dtype, layout, sizes = tensor.description
     return {"type": dtype, "layout": layout, "dims": _dims_fields(sizes)}
 
 
 @call
 def hgTensorGetSize(tensor: RuntimeTensor) -> int:
+    """Return the number of bytes of a tensor's elements."""
     return tensor.size
 
 
 @call
 def hgTensorGetAlignedSize(tensor: RuntimeTensor) -> int:
+    """Return the number of bytes of a tensor's memory."""
     return tensor.aligned_size

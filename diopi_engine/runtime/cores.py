@@ -22,13 +22,14 @@ from pathlib import Path
 from diopi_engine.proto.hgrt import Result
 from diopi_engine.runtime.errors import InterfaceError
 
-_CHOOSING = 64
+_SEARCH_BYTE = 64
 """The byte that a process locks while it searches for free cores and locks them; the bytes before it are cores."""
 
 _SYSTEM_LOCKS = Path("/proc/locks")
 """The locks of all processes. Other systems than Linux do not have this file."""
 
 _TAKE = fcntl.LOCK_EX | fcntl.LOCK_NB
+"""The lock operation that fails instead of waiting if another process has the lock."""
 
 _FLOCK = "hhqqi"
 """The format of `struct flock` in C: type, whence, start, length, process."""
@@ -56,26 +57,26 @@ class Cores:
     def exclusive_access(self) -> Iterator[None]:
         """Prevent other threads and processes from taking cores during the context."""
         with self._lock:
-            self._lock_byte(fcntl.LOCK_EX, _CHOOSING)
+            self._lock_byte(fcntl.LOCK_EX, _SEARCH_BYTE)
             while not self._is_at_path():
                 self._move_locks()
-                self._lock_byte(fcntl.LOCK_EX, _CHOOSING)
+                self._lock_byte(fcntl.LOCK_EX, _SEARCH_BYTE)
             try:
                 yield
             finally:
-                self._lock_byte(fcntl.LOCK_UN, _CHOOSING)
+                self._lock_byte(fcntl.LOCK_UN, _SEARCH_BYTE)
 
     @property
     def free(self) -> int:
         """The cores that no process owns."""
         with self._lock:
-            listed = _list_locks(self._offset, self._offset + _CHOOSING)
+            listed = _list_locks(self._offset, self._offset + _SEARCH_BYTE)
             locked = {core for core in range(self.count) if self._offset + core in listed or self._is_locked(core)}
             return ~(cores_mask([*locked]) | self.retained | self.used) & ((1 << self.count) - 1)
 
     @property
     def available(self) -> int:
-        """The cores that a context may use: retained ones, or free ones if none are retained, without those in use."""
+        """The unused cores that are available to a context: its retained cores, or free cores if it has none."""
         return self.retained & ~self.used if self.retained else self.free
 
     def retain(self, mask: int) -> None:
@@ -94,7 +95,7 @@ class Cores:
         self.used |= mask
 
     def end_use(self, mask: int) -> None:
-        """Return the cores of a context; retained ones stay retained."""
+        """Return the cores of a context after use. Retained cores stay retained."""
         self.used &= ~mask
         self._lock_cores(mask & ~self.retained, fcntl.LOCK_UN)
 
@@ -129,7 +130,7 @@ class Cores:
             self._lock_byte(operation, core)
 
     def _lock_byte(self, operation: int, number: int) -> None:
-        """Lock or unlock the byte of a core, or `_CHOOSING`."""
+        """Lock or unlock the byte of a core, or `_SEARCH_BYTE`."""
         fcntl.lockf(self._file, operation, 1, self._offset + number)
 
     def _is_locked(self, core: int) -> bool:
@@ -172,7 +173,19 @@ def cores_mask(cores: Iterator[int] | list[int]) -> int:
 
 
 def retain(cores: Cores, count: int, left: int) -> int:
-    """Retain `count` free cores if `left` more are free, and return their mask; else HG_ERROR_CORES_UNAVAILABLE."""
+    """Retain `count` free cores and return the mask of them.
+
+    Args:
+        cores: the cores of a device.
+        count: the number of cores to retain.
+        left: the number of cores that must stay free, for requests of higher priority.
+
+    Returns:
+        The mask of the retained cores.
+
+    Raises:
+        InterfaceError: HG_ERROR_CORES_UNAVAILABLE if too few cores are free.
+    """
     with cores.exclusive_access():
         free = core_numbers(cores.free)
         if len(free) < count + left:
@@ -188,7 +201,7 @@ def release(cores: Cores, mask: int) -> None:
     with cores.exclusive_access():
         if not mask or mask & ~cores.retained:
             raise InterfaceError(
-                Result.ERROR_INVALID_ARGUMENT, f"cores {mask:#x} are released, {cores.retained:#x} are retained"
+                Result.ERROR_INVALID_ARGUMENT, f"can't release cores {mask:#x}: {cores.retained:#x} are retained"
             )
         if mask & cores.used:
             raise InterfaceError(Result.ERROR_IN_USE, f"cores {mask & cores.used:#x} are used by a context")

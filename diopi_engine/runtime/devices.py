@@ -1,6 +1,6 @@
 """The devices: their number, their cores, and the JAX devices that they correspond to.
 
-Environment variables, read before the first call, describe the machine: `DIOPI_ENGINE_DEVICES` (default 2),
+Environment variables, which `devices` reads once, describe the machine: `DIOPI_ENGINE_DEVICES` (default 2),
 `DIOPI_ENGINE_CORES` per device (4), `DIOPI_ENGINE_LOCAL_MEMORY` per core in MiB (256), and `DIOPI_ENGINE_LOCKS`, the
 folder in which processes reserve cores.
 """

@@ -10,6 +10,8 @@ import cffi
 from diopi_engine.proto import headers, hgrt
 
 ffi = cffi.FFI()
+"""The C types of the interface."""
+
 ffi.cdef(headers.cffi_declarations(hgrt.DECLARATIONS))
 ffi.cdef("int mlock(const void* address, size_t length); typedef void (*function_t)(void);")
 ffi.cdef("struct hgrt_exported { function_t* functions; void (*fail)(const char* reason); };")

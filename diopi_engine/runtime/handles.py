@@ -10,6 +10,7 @@ from diopi_engine.proto.declarations import Enumeration
 from diopi_engine.runtime.errors import InterfaceError
 
 T = TypeVar("T")
+"""The class of the objects."""
 
 
 @final
@@ -47,10 +48,10 @@ class Handles:
             )
         return found
 
-    def remove(self, gone: Any) -> None:
+    def remove(self, removed: Any) -> None:
         """Remove the handle of an object."""
         with self.lock:
-            self._objects = {handle: instance for handle, instance in self._objects.items() if instance is not gone}
+            self._objects = {handle: instance for handle, instance in self._objects.items() if instance is not removed}
 
     def all(self, kind: type[T]) -> list[T]:
         """Return all objects of a type."""

@@ -22,8 +22,10 @@ _KINDS: Mapping[str, Any] = {
 """The classes of the objects behind handles, by the type of the handle."""
 
 _ENUMS = {enum.name: enum.members for enum in ENUMS}
+"""The enumerations, by their names in C."""
 
 _RESULT_CODES = ResultCodes(Result.SUCCESS, Result.ERROR_OUT_OF_MEMORY, Result.ERROR_INTERNAL)
+"""The result codes of HanGuangRT for success, insufficient memory and internal errors."""
 
 
 def serve(address: int) -> None:

@@ -30,7 +30,7 @@ def test_show_rejects_files_that_are_not_engines(tmp_path: Path) -> None:
     file.write_bytes(b"nothing")
     done = CliRunner().invoke(main, ["show", str(file)])
     assert done.exit_code == 1
-    assert "7 bytes are no engine" in done.output
+    assert "7 bytes are not an engine" in done.output
 
 
 def test_export_builds_the_libraries(tmp_path: Path) -> None:
@@ -41,10 +41,13 @@ def test_export_builds_the_libraries(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "build").iterdir()) == libraries
 
 
-def test_export_builds_one_library(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["export", "--output", str(tmp_path), "--interface", "hgrt"])
+@pytest.mark.parametrize(
+    ("interface", "library"), [("hgrt", "libhgrt.so"), ("nvdla-released", "libnvdla_runtime.so")], ids=str
+)
+def test_export_builds_one_library(interface: str, library: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["export", "--output", str(tmp_path), "--interface", interface])
     assert done.exit_code == 0, done.output
-    assert [path.name for path in tmp_path.iterdir()] == ["libhgrt.so"]
+    assert [path.name for path in tmp_path.iterdir()] == [library]
 
 
 def test_export_reports_why_it_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

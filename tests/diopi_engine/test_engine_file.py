@@ -45,7 +45,7 @@ def test_members_are_neither_compressed_nor_executable(engine: Engine) -> None:
         np.load(io.BytesIO(archive.read("weights/0.npy")), allow_pickle=False)
 
 
-def test_a_network_depends_neither_on_folders_nor_on_the_calling_functions(engine: Engine) -> None:
+def test_a_network_does_not_contain_names_of_folders_or_calling_functions(engine: Engine) -> None:
     assert Path(__file__).parent.name.encode() not in engine.network
     assert b"pytest" not in engine.network
 
@@ -60,7 +60,7 @@ def test_a_file_has_ordinary_permissions(engine: Engine, mask: int, permissions:
     assert (tmp_path / "layer.engine").stat().st_mode & 0o777 == permissions
 
 
-def test_the_archive_is_what_zipfile_writes(engine: Engine) -> None:
+def test_the_archive_has_the_same_bytes_as_one_written_by_zipfile(engine: Engine) -> None:
     members = container.unpack(engine.to_bytes())
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -113,12 +113,14 @@ def change_manifest(**changes: object) -> Callable[[Members], Members]:
 
 
 def replace_weight_with_larger_array(members: Members) -> Members:
+    """Return the members with a weight that is larger than the manifest says."""
     weight = io.BytesIO()
     np.save(weight, np.zeros((400, 3), np.float32))
     return update_digests({**members, "weights/0.npy": weight.getvalue()})
 
 
 def replace_weight_with_pickled_object(members: Members) -> Members:
+    """Return the members with a pickled object instead of a weight."""
     weight = io.BytesIO()
     np.save(weight, np.array([{"a": 1}], object), allow_pickle=True)
     return update_digests({**members, "weights/0.npy": weight.getvalue()})
@@ -135,7 +137,7 @@ def change_binding(**changes: object) -> Callable[[Members], Members]:
 
 
 def change_control(**changes: object) -> Callable[[Members], Members]:
-    """Return a function that changes the scheme."""
+    """Return a function that changes entries of the manifest's scheme, which controls the execution of one engine."""
 
     def change(members: Members) -> Members:
         (control,) = json.loads(members[MANIFEST])["scheme"]
@@ -145,16 +147,18 @@ def change_control(**changes: object) -> Callable[[Members], Members]:
 
 
 def change_scheme_modes(members: Members) -> Members:
+    """Return the members with a scheme of two engines in different modes."""
     (control,) = json.loads(members[MANIFEST])["scheme"]
     return change_manifest(scheme=[control, control | {"mode": "weight_split"}])(members)
 
 
 def replace_member(members: Members, name: str, change: Callable[[bytes], bytes]) -> Members:
-    """Return the members with another content of one of them."""
+    """Return the members with the content of one member changed, and with correct digests."""
     return update_digests({**members, name: change(members[name])})
 
 
 def change_weight_header(members: Members) -> Members:
+    """Return the members with an invalid header of a weight."""
     return replace_member(members, "weights/0.npy", lambda data: data.replace(b"'shape': (4", b"'shape': ((", 1))
 
 
@@ -174,7 +178,7 @@ def update_digests(members: Members) -> Members:
         (lambda members: {**members, "../../etc/passwd": b""}, r"called '../../etc/passwd'"),
         (lambda members: {**members, "/etc/passwd": b""}, r"called '/etc/passwd'"),
         (lambda members: {**members, NETWORK: members[NETWORK][:-1]}, "digest"),
-        (lambda members: update_digests({**members, NETWORK: b"none"}), "is no network"),
+        (lambda members: update_digests({**members, NETWORK: b"none"}), "stablehlo can't be read"),
         (replace_weight_with_larger_array, r"weight a is float32\[400, 3\], the manifest says float32\[4, 3\]"),
         (replace_weight_with_pickled_object, "weight a"),
         (change_manifest(patch=99), "patches of 99"),
@@ -286,7 +290,10 @@ def test_a_network_that_ends_its_process_is_rejected(engine: Engine, monkeypatch
 
 @pytest.mark.parametrize(
     ("network", "problem"),
-    [(b"none", "is no network"), (None, "the manifest says float32[4, 3], float32[3], float32[None, 5]")],
+    [
+        (b"none", "stablehlo can't be read"),
+        (None, "the manifest says float32[4, 3], float32[3], float32[None, 5]"),
+    ],
     ids=["no network", "another shape"],
 )
 def test_verification_names_the_problem(engine: Engine, network: bytes | None, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""The cases that run whole networks as engines of a library under test."""
+"""The cases that run the networks of `zoo` as engines of a library under test."""
 
 from __future__ import annotations
 

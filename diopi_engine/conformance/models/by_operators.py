@@ -1,6 +1,6 @@
-"""Run the cases of a vendor: `python -m diopi_engine.conformance.models.by_operators VENDOR FOLDER DESCRIPTOR`.
+"""Run networks on a vendor: `python -m diopi_engine.conformance.models.by_operators VENDOR FOLDER DESCRIPTOR`.
 
-In each case PyTorch runs a network operator by operator on the vendor's device.
+In each case, PyTorch runs a network operator by operator on the vendor's device.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from diopi_engine.conformance.models.truth import compute_expected
 from diopi_engine.conformance.models.zoo import ZooNetwork, build
 
 PATCH, MAX_BATCH = 4, 16
+"""The number of samples that a core computes at once, and the largest batch."""
 
 SAMPLES = 10
 """Number of samples of each network: two full patches and a part of one."""

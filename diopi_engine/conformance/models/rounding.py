@@ -21,8 +21,10 @@ from diopi_test.oracle.reference.sums import accumulation_terms
 from lib_rt.formats import format_of, ulp
 
 aten = torch.ops.aten
+"""The operators of ATen."""
 
 EPS = format_of(Dtype.float32).epsilon
+"""The distance from 1 to the next float32 number."""
 
 EXACT = {
     aten.cat.default,

@@ -54,7 +54,7 @@ class ReferenceSamples:
         return cls(inputs, outputs)
 
     def check(self, subject: str, found: Sequence[Array]) -> float:
-        """Return the largest ratio of error to budget of the results; raise NotConformingError if it is too large."""
+        """Return the largest error / budget of the results; raise NotConformingError if a result is wrong."""
         return max(
             _check_output(f"output {n} of {subject}", *pair)
             for n, pair in enumerate(zip(found, self.outputs, strict=True))
@@ -68,7 +68,12 @@ def _output_budget(expected: Expected) -> Budget:
 
 
 def _check_output(subject: str, found: Array, expected: Expected) -> float:
-    """Return the largest ratio of error to budget of an output; raise NotConformingError if it is too large."""
+    """Return the largest error / budget of an output.
+
+    Raises:
+        NotConformingError: the shape is wrong, an error exceeds its budget, or the root mean square of the errors
+            exceeds its limit.
+    """
     if found.shape != expected.values.shape:
         raise NotConformingError(f"{subject} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
     comparison = compare(found, expected)

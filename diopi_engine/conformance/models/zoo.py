@@ -77,7 +77,10 @@ def basic_block(inputs: int, width: int, stride: int) -> Residual:
 
 
 def resnet(width: int = 64, stages: int = 4, blocks: int = 2, classes: int = 1000) -> nn.Sequential:
-    """Return ResNet-18 (He et al. 2015) or a smaller one; each stage has `blocks` blocks and doubles the channels."""
+    """Return ResNet-18 (He et al. 2015) or a smaller network of the same form.
+
+    Each stage has `blocks` blocks. Each stage after the first one doubles the channels.
+    """
     widths = [width << stage for stage in range(stages)]
     firsts = [
         basic_block(inputs, outputs, 1 if inputs == outputs else 2)
@@ -103,14 +106,14 @@ class Transformer(nn.Module):
     def __init__(self, vocabulary: int, length: int, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Parameter(torch.randn(length, width))
+        self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Parameter(torch.randn(length, width))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
         self.joint, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.deep = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return one vector per token, for tokens of shape [batch, length]."""
-        x = self.tokens(tokens) + self.places
+        x = self.tokens(tokens) + self.positions
         split = (
             part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.joint(self.norms[0](x)).chunk(3, -1)
         )
@@ -181,15 +184,15 @@ class Detector(nn.Module):
         backbone = (conv_norm(3, width, 3, 2), conv_norm(width, 2 * width, 3, 2), conv_norm(2 * width, 4 * width, 3, 2))
         self.backbone = nn.Sequential(*backbone)
         self.boxes, self.scores = nn.Conv2d(4 * width, 4, 1), nn.Conv2d(4 * width, 1, 1)
-        places = (torch.arange(size // 8) + 0.5) * 8 / size
-        self.centres: Tensor
-        self.register_buffer("centres", torch.cartesian_prod(places, places).flip(-1))
+        positions = (torch.arange(size // 8) + 0.5) * 8 / size
+        self.centers: Tensor
+        self.register_buffer("centers", torch.cartesian_prod(positions, positions).flip(-1))
 
     def forward(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         """Return the corners of the boxes relative to the picture, and their scores."""
         x = self.backbone(pictures)
         left, opposite = self.boxes(x).sigmoid().flatten(2).mT.split(2, -1)
-        boxes = torch.cat([self.centres - left / 4, self.centres + opposite / 4], -1)
+        boxes = torch.cat([self.centers - left / 4, self.centers + opposite / 4], -1)
         return boxes, self.scores(x).sigmoid().flatten(1)
 
 
@@ -231,6 +234,7 @@ _BUILDERS: Mapping[str, Callable[[], ZooNetwork]] = {
     ),
     "detector": lambda: ZooNetwork(module=Detector(8, 32), inputs=_image_inputs(32), outputs=["boxes", "scores"]),
 }
+"""The function that builds a network, by its name."""
 
 
 def build(name: str) -> ZooNetwork:

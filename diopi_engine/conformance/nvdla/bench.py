@@ -30,7 +30,7 @@ from diopi_engine.conformance.nvdla.client import DeviceSession, NvdlaClient, Ru
 from diopi_engine.proto.nvdla import Error, Heap
 from diopi_engine.sizes import Array
 
-PREFIX = "nvdla."
+CASE_PREFIX = "nvdla."
 """The prefix of the names of these cases."""
 
 CASES: dict[str, Callable[[NvdlaBench], None]] = {}
@@ -66,7 +66,7 @@ class NvdlaBench:
 
     @contextmanager
     def loaded(self, name: str = "pair", instance: int = 0) -> Iterator[RuntimeClient]:
-        """Create a runtime with a loaded network."""
+        """Create a runtime and load a network; destroy the runtime at the end of the context."""
         with self.runtime() as runtime:
             runtime.load(self.data(name), instance)
             yield runtime
@@ -83,7 +83,13 @@ class NvdlaBench:
 
 @final
 class BoundNetwork:
-    """A loaded network whose tensors have memory for batches of up to `largest` samples, with the memory as arrays."""
+    """A loaded network whose tensors are bound to memory for batches of up to `largest` samples.
+
+    Attributes:
+        runtime: the runtime that has loaded the network.
+        handles: the handles of the memory of each tensor, by kind (`Input` or `Output`).
+        arrays: the memory of each tensor as float32 numbers, by kind; one number more than the tensor needs.
+    """
 
     def __init__(self, runtime: RuntimeClient, largest: int = 1) -> None:
         self.runtime = runtime
@@ -121,7 +127,13 @@ class BoundNetwork:
 
 @final
 class BoundTensors:
-    """A loaded network of `tensor_networks` whose tensors have memory for the largest batch."""
+    """A loaded network of `tensor_networks` whose tensors are bound to memory for the largest batch.
+
+    Attributes:
+        runtime: the runtime that has loaded the network.
+        network: the description of the network.
+        memories: the memory of each tensor as bytes, by kind (`Input` or `Output`); one byte more than it needs.
+    """
 
     def __init__(self, runtime: RuntimeClient, name: str) -> None:
         self.runtime = runtime
@@ -170,7 +182,7 @@ def random_inputs(size: int, seed: int = 0) -> list[Array]:
 
 
 def set_batch(runtime: RuntimeClient, size: int, kind: str = "Input", number: int = 0) -> None:
-    """Set the batch size through one of the tensors."""
+    """Set the batch size of the network through the description of one of its tensors."""
     tensor = runtime.get(f"get{kind}TensorDesc", number)
     tensor.dims[0] = size
     runtime.call(f"set{kind}TensorDesc", number, ffi.addressof(tensor))
@@ -210,7 +222,7 @@ def fill_heap(device: DeviceSession, heap: Heap) -> list[Block]:
 
 
 def free_blocks(device: DeviceSession, blocks: list[Block]) -> None:
-    """Free all blocks and leave the list empty."""
+    """Free the memory of all blocks; the list itself does not change."""
     for block in blocks:
         device.call("NvDlaFreeMem", *block)
 
@@ -229,5 +241,5 @@ def available_bytes(device: DeviceSession, heap: Heap) -> int:
 
 def case(function: Callable[[NvdlaBench], None]) -> Callable[[NvdlaBench], None]:
     """Register a case under the name of its function."""
-    CASES[f"{PREFIX}{function.__name__}"] = function
+    CASES[f"{CASE_PREFIX}{function.__name__}"] = function
     return function

@@ -14,11 +14,15 @@ from diopi_engine.conformance.nvdla.client import DESTROY, ffi
 from diopi_engine.proto.nvdla import DataFormat, DataType, Error
 
 BAD, NOTHING, BUSY = Error.Error_BadParameter, Error.Error_NotInitialized, Error.Error_Busy
+"""Errors for an invalid argument, a missing network or binding, and an object in use."""
+
 NO_DEVICE, UNSUPPORTED = Error.Error_DeviceNotFound, Error.Error_NotSupported
+"""Errors for a device that does not exist, and for a change that is not supported."""
 
 
 @case
 def devices_are_counted(bench: NvdlaBench) -> None:
+    """Check that there is at least one device, and no more than the maximum."""
     with bench.runtime() as runtime:
         maximum, count = runtime.invoke("getMaxDevices"), runtime.invoke("getNumDevices")
         check("whether there is a device, and no more than are supported", 1 <= count <= maximum, True)
@@ -26,6 +30,7 @@ def devices_are_counted(bench: NvdlaBench) -> None:
 
 @case
 def calls_without_a_loaded_network_are_rejected(bench: NvdlaBench) -> None:
+    """Check that calls that need a loaded network fail if none is loaded."""
     with bench.runtime() as runtime:
         for kind in KINDS:
             with expect_failure(f"the number of {kind} tensors", NOTHING):
@@ -42,6 +47,7 @@ def calls_without_a_loaded_network_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def null_pointers_are_rejected(bench: NvdlaBench) -> None:
+    """Check that NULL as an output, description, handle or loadable is rejected."""
     with bench.loaded() as runtime:
         bound = BoundNetwork(runtime)
         for kind in KINDS:
@@ -69,6 +75,7 @@ def null_pointers_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def unknown_devices_are_rejected(bench: NvdlaBench) -> None:
+    """Check that no network can be loaded on a device that does not exist."""
     with bench.runtime() as runtime:
         for instance in (-1, runtime.invoke("getNumDevices")):
             with expect_failure(f"loading on device {instance}", NO_DEVICE):
@@ -81,6 +88,7 @@ def unknown_devices_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def every_device_runs_a_network(bench: NvdlaBench) -> None:
+    """Check the results of a network on every device."""
     with bench.runtime() as runtime:
         for instance in range(runtime.invoke("getNumDevices")):
             runtime.load(bench.data(), instance)
@@ -92,6 +100,7 @@ def every_device_runs_a_network(bench: NvdlaBench) -> None:
 
 @case
 def loading_a_second_network_is_rejected(bench: NvdlaBench) -> None:
+    """Check that a runtime holds only one network, and can load another network after unloading the first."""
     with bench.loaded() as runtime:
         bound = BoundNetwork(runtime)
         with expect_failure("a second network", BUSY):
@@ -106,6 +115,7 @@ def loading_a_second_network_is_rejected(bench: NvdlaBench) -> None:
 
 @case
 def tensors_are_described(bench: NvdlaBench) -> None:
+    """Check the names, types and sizes of the inputs and outputs."""
     with bench.loaded() as runtime:
         check(
             "the names of the inputs",
@@ -131,6 +141,7 @@ def tensors_are_described(bench: NvdlaBench) -> None:
 
 @case
 def unknown_tensors_are_rejected(bench: NvdlaBench) -> None:
+    """Check that describing, setting and binding a tensor fail for numbers that do not exist."""
     with bench.loaded() as runtime:
         handle, _ = runtime.allocate(1000)
         tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
@@ -146,6 +157,7 @@ def unknown_tensors_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def the_batch_size_applies_to_all_tensors(bench: NvdlaBench) -> None:
+    """Check that a batch size that is set for one tensor applies to all of them."""
     with bench.loaded() as runtime:
         for size, kind, number in ((5, "Input", 1), (networks.MAX_BATCH, "Output", 0), (1, "Input", 0)):
             set_batch(runtime, size, kind, number)
@@ -157,6 +169,7 @@ def the_batch_size_applies_to_all_tensors(bench: NvdlaBench) -> None:
 
 @case
 def invalid_descriptions_are_rejected(bench: NvdlaBench) -> None:
+    """Check that only the batch size of a tensor can be changed, and only to a valid size."""
     with bench.loaded() as runtime:
         for size in (0, -1, networks.MAX_BATCH + 1):
             with expect_failure(f"a batch of {size}", BAD):
@@ -177,6 +190,7 @@ def invalid_descriptions_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def damaged_loadables_are_rejected(bench: NvdlaBench) -> None:
+    """Check that loadables with a flipped bit or missing bytes are rejected."""
     data, margin = bench.data(), bytes(1 << 16)
     with bench.runtime() as runtime:
         for bit in range(5, len(data) * 8, len(data) * 8 // 60):
@@ -192,12 +206,14 @@ def damaged_loadables_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def loadables_of_another_version_are_rejected(bench: NvdlaBench) -> None:
+    """Check that a loadable that another version of the compiler created is rejected."""
     with bench.runtime() as runtime, expect_failure("a loadable of another compiler", Error.Error_FileVersion):
         runtime.load(bench.data("older"))
 
 
 @case
 def batches_of_every_size_are_correct(bench: NvdlaBench) -> None:
+    """Check the results for every batch size from 1 to the maximum."""
     with bench.loaded() as runtime:
         bound = BoundNetwork(runtime, networks.MAX_BATCH)
         for size in range(1, networks.MAX_BATCH + 1):
@@ -206,6 +222,7 @@ def batches_of_every_size_are_correct(bench: NvdlaBench) -> None:
 
 @case
 def each_submit_reads_the_inputs_again(bench: NvdlaBench) -> None:
+    """Check that each submission uses the inputs that the memory contains at that time."""
     with bench.loaded() as runtime:
         bound = BoundNetwork(runtime, 5)
         for seed in range(4):
@@ -214,6 +231,7 @@ def each_submit_reads_the_inputs_again(bench: NvdlaBench) -> None:
 
 @case
 def a_network_without_a_batch_is_correct(bench: NvdlaBench) -> None:
+    """Check the results of a network whose sizes are fixed."""
     with bench.loaded("fixed") as runtime:
         bound = BoundNetwork(runtime)
         x, y = (bound.arrays[kind][0].view(np.int32) for kind in KINDS)
@@ -224,6 +242,7 @@ def a_network_without_a_batch_is_correct(bench: NvdlaBench) -> None:
 
 @case
 def unbound_tensors_are_rejected(bench: NvdlaBench) -> None:
+    """Check that a network can't be submitted until all tensors are bound."""
     with bench.loaded() as runtime:
         handles = [runtime.allocate(100)[0] for _ in range(4)]
         order = [("Input", 0), ("Output", 1), ("Output", 0), ("Input", 1)]
@@ -236,6 +255,7 @@ def unbound_tensors_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def unloading_a_network_removes_its_bindings(bench: NvdlaBench) -> None:
+    """Check that the next network has no bindings."""
     with bench.loaded() as runtime:
         bound = BoundNetwork(runtime)
         bound.check_batch()
@@ -251,6 +271,7 @@ def unloading_a_network_removes_its_bindings(bench: NvdlaBench) -> None:
 
 @case
 def a_tensor_can_be_bound_again(bench: NvdlaBench) -> None:
+    """Check that only the memory that was bound last is written."""
     with bench.loaded() as runtime:
         first, second = BoundNetwork(runtime), BoundNetwork(runtime)
         second.check_batch()
@@ -267,6 +288,7 @@ def a_tensor_can_be_bound_again(bench: NvdlaBench) -> None:
 
 @case
 def two_runtimes_work_alternately(bench: NvdlaBench) -> None:
+    """Check that two runtimes do not affect each other's networks."""
     with bench.loaded() as runtime, bench.loaded("other") as other_runtime:
         first, second = BoundNetwork(runtime, 6), BoundNetwork(other_runtime, 6)
         for seed in range(2):
@@ -278,6 +300,8 @@ def two_runtimes_work_alternately(bench: NvdlaBench) -> None:
 
 @case
 def threads_can_use_separate_runtimes(bench: NvdlaBench) -> None:
+    """Check the results of three threads that use a runtime each at the same time."""
+
     def run(name: str) -> None:
         with bench.loaded(name) as runtime:
             bound = BoundNetwork(runtime, 8)

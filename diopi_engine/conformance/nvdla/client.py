@@ -17,10 +17,15 @@ from diopi_engine.proto import headers, nvdla
 from diopi_engine.proto.declarations import FunctionDeclaration
 from diopi_engine.proto.nvdla import METHODS, PORTABILITY, Error
 
-CREATE, DESTROY = "_ZN5nvdla13createRuntimeEv", "_ZN5nvdla14destroyRuntimeEPNS_8IRuntimeE"
-"""The names that C++ gives to the factories."""
+CREATE, DESTROY = "_ZN5nvdla13createRuntimeB8documentEv", "_ZN5nvdla14destroyRuntimeB8documentEPNS_8IRuntimeE"
+"""The names that C++ gives to the factories of `nvdla.h`."""
+
+UNTAGGED_CREATE = "_ZN5nvdla13createRuntimeEv"
+"""The name of `createRuntime` in the released headers, and in versions of `nvdla.h` without an ABI tag."""
 
 ffi = cffi.FFI()
+"""The C types of the interface."""
+
 ffi.cdef(headers.cffi_declarations(nvdla.DECLARATIONS))
 ffi.cdef(f"void* {CREATE}(void); void {DESTROY}(void* runtime);")
 
@@ -32,7 +37,7 @@ class _FunctionCaller:
         self._prototypes = {prototype.name: prototype for prototype in prototypes}
 
     def invoke(self, name: str, *arguments: Any) -> Any:
-        """Call a function and return its result."""
+        """Call a function and return its result; subclasses implement this method."""
         raise NotImplementedError
 
     def call(self, name: str, *arguments: Any) -> None:

@@ -20,6 +20,7 @@ from diopi_engine.conformance.nvdla.client import DeviceSession, ffi
 from diopi_engine.proto.nvdla import Error, Heap
 
 BAD, UNKNOWN, NO_MEMORY = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_InsufficientMemory
+"""Errors for an invalid argument, an invalid handle, and a full heap."""
 
 WIDTH = 4 * networks.MAX_BATCH * 4
 """A size in bytes that is sufficient for every tensor of the network."""
@@ -27,6 +28,7 @@ WIDTH = 4 * networks.MAX_BATCH * 4
 
 @case
 def ended_sessions_and_unknown_devices_are_rejected(bench: NvdlaBench) -> None:
+    """Check that devices that do not exist, and devices in an ended session, can't be opened."""
     with bench.device() as device:
         session = device.session
         with expect_failure("opening a device that is not there", Error.Error_DeviceNotFound):
@@ -40,6 +42,7 @@ def ended_sessions_and_unknown_devices_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def handles_of_other_sessions_are_rejected(bench: NvdlaBench) -> None:
+    """Check that a session can't use the devices and the memory of another session."""
     with bench.device() as device, bench.device() as second:
         handle, address = second.allocate(100, Heap.DRAM)
         with expect_failure("allocating on a device of another session", UNKNOWN):
@@ -56,6 +59,7 @@ def handles_of_other_sessions_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def memory_of_both_heaps_is_usable(bench: NvdlaBench) -> None:
+    """Check that memory can be written, and freed once with its address and size."""
     with bench.device() as device:
         for heap in Heap:
             handle, address = device.allocate(1000, heap)
@@ -76,6 +80,7 @@ def memory_of_both_heaps_is_usable(bench: NvdlaBench) -> None:
 
 @case
 def heaps_have_limits(bench: NvdlaBench) -> None:
+    """Check that a full heap rejects allocations until memory is freed."""
     with bench.device() as device:
         with expect_failure("4294967295 bytes of SRAM", NO_MEMORY):
             device.allocate(0xFFFFFFFF, Heap.SRAM)
@@ -89,6 +94,7 @@ def heaps_have_limits(bench: NvdlaBench) -> None:
 
 @case
 def closing_frees_memory(bench: NvdlaBench) -> None:
+    """Check that closing a device frees the memory that was allocated for it."""
     with bench.device() as device:
         before = available_bytes(device, Heap.SRAM)
         with bench.device() as second:
@@ -99,6 +105,7 @@ def closing_frees_memory(bench: NvdlaBench) -> None:
 
 @case
 def tasks_run_in_order(bench: NvdlaBench) -> None:
+    """Check that the second task of a submission reads what the first one wrote."""
     with bench.device() as device:
         program, (x, s, y, z, end) = _load_program(bench, device), _allocate_memories(device, 5)
         arrays = random_inputs(3)
@@ -107,14 +114,15 @@ def tasks_run_in_order(bench: NvdlaBench) -> None:
         tasks = [[program, *map(_handle_and_size, memories)] for memories in ((x, s, y, z), (z, s, y, end))]
         device.submit(*[(3, memories) for memories in tasks])
         first = networks.expected_outputs("pair", *arrays)
-        for place, value in zip(
+        for memory, value in zip(
             (z, y, end), [first[1], *networks.expected_outputs("pair", first[1], arrays[1])], strict=True
         ):
-            check_array("an output", as_array(place[1], value.size).reshape(value.shape), value)
+            check_array("an output", as_array(memory[1], value.size).reshape(value.shape), value)
 
 
 @case
 def invalid_tasks_are_rejected(bench: NvdlaBench) -> None:
+    """Check that a submission with an invalid task runs no task."""
     with bench.device() as device:
         program, memories = _load_program(bench, device), _allocate_memories(device, 4)
         y = as_array(memories[2][1], WIDTH // 4)
@@ -135,7 +143,7 @@ def invalid_tasks_are_rejected(bench: NvdlaBench) -> None:
                 device.submit((1, good), (batch, good))
         with expect_failure("no tasks", BAD):
             device.call("NvDlaSubmit", ffi.NULL, 0)
-        with expect_failure("a task that is no loadable", Error.Error_InvalidFile):
+        with expect_failure("a task whose first memory contains no loadable", Error.Error_InvalidFile):
             device.submit((1, [good[1], *good[1:]]))
         check("whether nothing was computed", np.count_nonzero(y), 0)
 

@@ -19,11 +19,15 @@ from diopi_engine.conformance.nvdla.client import ffi
 from diopi_engine.proto.nvdla import Error, Heap
 
 BAD, UNKNOWN, BUSY = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_Busy
+"""Errors for an invalid argument, an invalid handle, and an object in use."""
+
 NOTHING, NO_MEMORY = Error.Error_NotInitialized, Error.Error_InsufficientMemory
+"""Errors for a missing network or binding, and for a full heap."""
 
 
 @case
 def memory_that_is_too_small_is_rejected(bench: NvdlaBench) -> None:
+    """Check that memory must be large enough for the batch when it is bound and when the batch grows."""
     with bench.loaded() as runtime:
         x, y = (runtime.get(f"get{kind}TensorDesc", 0).bufferSize for kind in KINDS)
         for kind, size in (("Input", x), ("Output", y)):
@@ -38,6 +42,7 @@ def memory_that_is_too_small_is_rejected(bench: NvdlaBench) -> None:
 
 @case
 def overlapping_outputs_are_rejected(bench: NvdlaBench) -> None:
+    """Check that an output can't share memory with another tensor."""
     with bench.loaded() as runtime:
         bound = BoundNetwork(runtime)
         for kind, number in (("Input", 0), ("Output", 1)):
@@ -52,6 +57,7 @@ def overlapping_outputs_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def unknown_memory_handles_are_rejected(bench: NvdlaBench) -> None:
+    """Check that a runtime uses only memory that it allocated."""
     with bench.loaded() as runtime, bench.loaded("other") as second:
         foreign_handle, _ = second.allocate(1000)
         for subject, handle in {"of another runtime": foreign_handle, "of nothing": ffi.cast("void*", 8)}.items():
@@ -65,6 +71,7 @@ def unknown_memory_handles_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def freeing_memory_twice_is_rejected(bench: NvdlaBench) -> None:
+    """Check that memory can be freed once, with its size, while it is not bound."""
     with bench.loaded() as runtime:
         handle, _ = runtime.allocate(1000)
         with expect_failure("freeing another size", BAD):
@@ -83,6 +90,7 @@ def freeing_memory_twice_is_rejected(bench: NvdlaBench) -> None:
 
 @case
 def memory_outlives_its_network(bench: NvdlaBench) -> None:
+    """Check that memory keeps its contents when the network is unloaded."""
     with bench.loaded() as runtime:
         handle, address = runtime.allocate(1000)
         runtime.call("bindInputTensor", 0, handle)
@@ -98,6 +106,7 @@ def memory_outlives_its_network(bench: NvdlaBench) -> None:
 
 @case
 def impossible_allocations_are_rejected(bench: NvdlaBench) -> None:
+    """Check that allocations of 0 bytes and of more than the heap are rejected."""
     with bench.loaded() as runtime, bench.device() as device:
         before = available_bytes(device, Heap.DRAM)
         for size in (1 << 60, (1 << 64) - 1):
@@ -110,6 +119,7 @@ def impossible_allocations_are_rejected(bench: NvdlaBench) -> None:
 
 @case
 def loading_without_memory_is_rejected(bench: NvdlaBench) -> None:
+    """Check that no network can be loaded while the heap is full."""
     with bench.runtime() as runtime, bench.device() as device:
         blocks = fill_heap(device, Heap.DRAM)
         with expect_failure("loading without memory", NO_MEMORY):
@@ -123,6 +133,7 @@ def loading_without_memory_is_rejected(bench: NvdlaBench) -> None:
 
 @case
 def unloading_and_destroying_free_memory(bench: NvdlaBench) -> None:
+    """Check that unloading frees the network's memory, and destroying the runtime the rest."""
     with bench.device() as device:
         before = available_bytes(device, Heap.DRAM)
         with bench.loaded() as runtime:
@@ -136,6 +147,7 @@ def unloading_and_destroying_free_memory(bench: NvdlaBench) -> None:
 
 @case
 def repeated_loading_frees_all_memory(bench: NvdlaBench) -> None:
+    """Check that each unloading frees all memory that loading allocated."""
     with bench.runtime() as runtime, bench.device() as device:
         left = []
         for _ in range(3):

@@ -13,6 +13,7 @@ from diopi_engine.conformance import tensor_networks
 from diopi_engine.sizes import Array
 
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
+"""The numbers of inputs and outputs of the layers, the largest batch, and the samples computed at once."""
 
 FACTORS: Mapping[str, float] = {"pair": 1.0, "other": -2.0, "namesake": 5.0, "split": 4.0}
 """The factor that distinguishes the weights of the networks with a batch.
@@ -21,11 +22,11 @@ FACTORS: Mapping[str, float] = {"pair": 1.0, "other": -2.0, "namesake": 5.0, "sp
 """
 
 NAMES = (*FACTORS, "fixed", "older", *tensor_networks.NETWORKS)
-"""The names of the files; `fixed` has no batch, and `older` has another version of the compiler."""
+"""The names of the files. `fixed` has no batch, and `older` states that another version of the compiler wrote it."""
 
 
 def weight_matrix(name: str) -> Array:
-    """Return the weight matrix of the network called `name`."""
+    """Return the weight matrix of the network called `name`, of shape (INPUTS, OUTPUTS)."""
     return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
 
 

@@ -23,6 +23,7 @@ _TYPES = {"float16": DataType.HALF, "int8": DataType.INT8, "int32": DataType.INT
 
 @case
 def every_field_of_a_tensor_is_reported(bench: NvdlaBench) -> None:
+    """Check all fields that describe tensors of several element types."""
     network = tensor_networks.NETWORKS["types"]
     with bench.loaded("types") as runtime:
         for size in (1, 5):
@@ -62,6 +63,7 @@ def _fields(tensor: Any) -> dict[str, Any]:
 
 @case
 def several_tensors_of_one_shape_are_not_confused(bench: NvdlaBench) -> None:
+    """Check a network whose four tensors have the same shape."""
     with bench.loaded("twins") as runtime:
         bound = BoundTensors(runtime, "twins")
         for size in (1, tensor_networks.PATCH + 1, tensor_networks.MAX_BATCH):
@@ -70,6 +72,7 @@ def several_tensors_of_one_shape_are_not_confused(bench: NvdlaBench) -> None:
 
 @case
 def half_and_integer_types_are_correct(bench: NvdlaBench) -> None:
+    """Check a network with float16, int8 and int32 tensors."""
     with bench.loaded("types") as runtime:
         bound = BoundTensors(runtime, "types")
         for size in range(1, tensor_networks.MAX_BATCH + 1):
@@ -78,6 +81,7 @@ def half_and_integer_types_are_correct(bench: NvdlaBench) -> None:
 
 @case
 def networks_of_one_name_have_separate_weights(bench: NvdlaBench) -> None:
+    """Check that two networks of the same name use their own weights."""
     with bench.runtime() as runtime:
         for name in ("pair", "namesake", "pair"):
             runtime.load(bench.data(name))
@@ -92,6 +96,7 @@ def networks_of_one_name_have_separate_weights(bench: NvdlaBench) -> None:
 
 @case
 def two_devices_compute_alternately(bench: NvdlaBench) -> None:
+    """Check that networks on two devices do not affect each other."""
     with bench.loaded() as runtime:
         if runtime.invoke("getNumDevices") < 2:
             raise NotApplicableError("there is one device")
@@ -104,6 +109,7 @@ def two_devices_compute_alternately(bench: NvdlaBench) -> None:
 
 @case
 def hundreds_of_submissions_are_correct(bench: NvdlaBench) -> None:
+    """Check the results of hundreds of submissions."""
     with bench.loaded() as runtime:
         bound = BoundNetwork(runtime, networks.MAX_BATCH)
         for number in range(SUBMISSIONS):
@@ -112,6 +118,8 @@ def hundreds_of_submissions_are_correct(bench: NvdlaBench) -> None:
 
 @case
 def destroyed_runtimes_free_the_memory_of_the_process(bench: NvdlaBench) -> None:
+    """Check that the process does not grow if runtimes are created and destroyed."""
+
     def load_and_destroy() -> None:
         """Load a network, run a batch, and destroy the runtime."""
         with bench.loaded() as runtime:
@@ -122,6 +130,7 @@ def destroyed_runtimes_free_the_memory_of_the_process(bench: NvdlaBench) -> None
 
 @case
 def split_weights_are_correct(bench: NvdlaBench) -> None:
+    """Check a network whose weights are split over two cores."""
     with bench.loaded("split") as runtime:
         bound = BoundNetwork(runtime, networks.MAX_BATCH)
         try:
@@ -136,6 +145,7 @@ def split_weights_are_correct(bench: NvdlaBench) -> None:
 
 @case
 def two_processes_run_networks(bench: NvdlaBench) -> None:
+    """Check that two processes can run networks at the same time."""
     with bench.loaded() as runtime, second_process("nvdla.second_process", bench.client.path, bench.folder) as process:
         bound = BoundNetwork(runtime, 9)
         bound.check_batch(9)
@@ -148,5 +158,6 @@ def two_processes_run_networks(bench: NvdlaBench) -> None:
 
 @case
 def messages_for_debugging_are_accepted(bench: NvdlaBench) -> None:
+    """Check that NvDlaDebugPrintf accepts a format with arguments."""
     arguments = ffi.new("char[]", b"text"), ffi.cast("int", 7), ffi.cast("double", 0.5)
     bench.client.invoke("NvDlaDebugPrintf", ffi.new("char[]", b"%s, %d, %g\n"), *arguments)

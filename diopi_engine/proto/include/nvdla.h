@@ -5,6 +5,10 @@
 #ifndef DIOPI_ENGINE_NVDLA_H_
 #define DIOPI_ENGINE_NVDLA_H_
 
+#ifdef DIOPI_ENGINE_NVDLA_RELEASED_H_
+#error "nvdla.h and nvdla_released.h declare two interfaces with the same names: include one of them in a file"
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -151,6 +155,13 @@ NVDLA_EXPORT void NvDlaDebugPrintf(const char* format, ...);
 #endif
 
 #ifdef __cplusplus
+/* Distinguishes the factories from those of the released headers, whose class has another order of methods. */
+#if defined(__GNUC__) || defined(__clang__)
+#define NVDLA_DOCUMENT_ABI __attribute__((abi_tag("document")))
+#else
+#define NVDLA_DOCUMENT_ABI
+#endif
+
 namespace nvdla {
 
 /** The driver: one network loaded at a time, run on one device. Methods are called by one thread at a time. */
@@ -206,10 +217,10 @@ protected:
 };
 
 /** Create a runtime; return NULL if there is not enough memory. */
-NVDLA_EXPORT IRuntime* createRuntime();
+NVDLA_EXPORT NVDLA_DOCUMENT_ABI IRuntime* createRuntime();
 
 /** Destroy a runtime, unload its network, and free its memory. Project-defined. */
-NVDLA_EXPORT void destroyRuntime(IRuntime* runtime);
+NVDLA_EXPORT NVDLA_DOCUMENT_ABI void destroyRuntime(IRuntime* runtime);
 
 } // namespace nvdla
 #endif

@@ -15,6 +15,8 @@ TABLE = "struct nvdla_exported { function_t* functions; const function_t* layer;
 """The structure that a library shares with Python: functions that Python fills in, and the portability layer."""
 
 ffi = cffi.FFI()
+"""The C types of the interface."""
+
 ffi.cdef(headers.cffi_declarations(nvdla.DECLARATIONS))
 ffi.cdef(f"typedef void (*function_t)(void); {TABLE}")
 
@@ -29,7 +31,7 @@ def call(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def bad_parameter(reason: str) -> InterfaceError:
-    """Return an NvError_BadParameter error with this reason."""
+    """Return an InterfaceError with the code `Error_BadParameter` and this reason, to be raised by the caller."""
     return InterfaceError(Error.Error_BadParameter, reason)
 
 

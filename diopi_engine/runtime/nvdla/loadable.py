@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable
 
 from diopi_engine.container import find_archive_size
 from diopi_engine.errors import EngineFileError
@@ -28,7 +29,7 @@ def read_loadable(address: int) -> bytes:
         The bytes of the loadable.
 
     Raises:
-        InterfaceError: NvError_InvalidFile if there is no loadable.
+        InterfaceError: `Error_InvalidFile` if there is no loadable.
     """
     with open("/proc/self/mem", "rb", buffering=0) as memory:
 
@@ -43,28 +44,43 @@ def read_loadable(address: int) -> bytes:
             return data
 
         try:
-            _reject_flatbuffer(read(0, 8))
+            if _is_flatbuffer(read):
+                raise InterfaceError(Error.Error_InvalidFile, _describe_flatbuffer(read(4, 4)))
             return read(0, find_archive_size(read))
         except EngineFileError as error:
             raise InterfaceError(Error.Error_InvalidFile, f"the loadable is damaged: {error}") from error
 
 
-def _reject_flatbuffer(start: bytes) -> None:
-    """Raise NvError_InvalidFile if the first 8 bytes are those of a FlatBuffer, the format of NVDLA's own compiler.
+def _is_flatbuffer(read: Callable[[int, int], bytes]) -> bool:
+    """Return whether a loadable is a FlatBuffer, the format of NVDLA's own compiler.
 
-    A FlatBuffer begins with the offset of its root table, a multiple of 4, and an identifier of four letters.
+    A FlatBuffer begins with the offset of its root table. The table begins with the distance to its list of fields. The
+    list begins with two sizes in bytes: those of the list and of the table.
 
     Args:
-        start: the first 8 bytes of a loadable.
+        read: returns a number of bytes (second argument) at an offset (first argument); raises EngineFileError if there
+            are fewer.
 
-    Raises:
-        InterfaceError: NvError_InvalidFile, with a message that names the format and the identifier.
+    Returns:
+        Whether the offset, the distance and the sizes are possible.
     """
-    offset, identifier = struct.unpack("<I4s", start)
-    if 8 <= offset <= _LARGEST_ROOT_OFFSET and offset % 4 == 0 and identifier.isalnum():
-        name = identifier.decode("ascii")
-        raise InterfaceError(
-            Error.Error_InvalidFile,
-            f"the loadable is a FlatBuffer with the identifier {name!r}, the format of the NVDLA compiler's loadables "
-            "for the NVDLA hardware; expected an engine file: compile the network with diopi_engine",
-        )
+    (root,) = struct.unpack("<I", read(0, 4))
+    if not 4 <= root <= _LARGEST_ROOT_OFFSET or root % 4:
+        return False
+    try:
+        (distance,) = struct.unpack("<i", read(root, 4))
+        if not distance or root - distance < 0:
+            return False
+        list_size, table_size = struct.unpack("<2H", read(root - distance, 4))
+    except EngineFileError:
+        return False
+    return bool(list_size >= 4 and list_size % 2 == 0 and table_size >= 4)
+
+
+def _describe_flatbuffer(identifier: bytes) -> str:
+    """Return the message for a FlatBuffer; `identifier` is its second group of four bytes, which may be letters."""
+    name = f" with the identifier {identifier.decode('ascii')!r}" if identifier.isalnum() else ""
+    return (
+        f"the loadable is a FlatBuffer{name}, the format of the NVDLA compiler's loadables for the NVDLA hardware; "
+        "expected an engine file: compile the network with diopi_engine"
+    )

@@ -26,7 +26,12 @@ SIZES = {Heap.DRAM: 4096, Heap.SRAM: 16}
 
 @final
 class HeapSpace:
-    """A heap of a device; only one thread at a time may call its methods."""
+    """A heap of a device; only one thread at a time may call the methods.
+
+    Args:
+        name: the name of the heap, for messages.
+        limit: the size of the heap in bytes.
+    """
 
     def __init__(self, name: str, limit: int) -> None:
         self._name = name
@@ -34,21 +39,21 @@ class HeapSpace:
         self.used = 0
 
     def allocate(self, size: int) -> Array:
-        """Return `size` bytes, all zero; raise NvError_InsufficientMemory if the heap is full."""
+        """Allocate `size` bytes, all zero; raise InterfaceError (`Error_InsufficientMemory`) if the heap is full."""
         if _round_up(size) > self.limit - self.used:
             reason = f"{size} bytes of {self._name}: {self.limit - self.used} of {self.limit} bytes are free"
             raise InterfaceError(Error.Error_InsufficientMemory, reason)
         try:
-            room: Any = mmap.mmap(-1, _round_up(size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            mapping: Any = mmap.mmap(-1, _round_up(size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError as error:
             raise InterfaceError(
                 Error.Error_InsufficientMemory, f"{size} bytes of the system's memory: {error}"
             ) from None
         self.used += _round_up(size)
-        return np.frombuffer(room, np.uint8)[:size]
+        return np.frombuffer(mapping, np.uint8)[:size]
 
     def free(self, memory: Array) -> None:
-        """Mark memory as free; it is released when nothing uses it anymore."""
+        """Make the bytes of an allocation available to others; the process keeps them while an array uses them."""
         self.used -= _round_up(len(memory))
 
 

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from diopi_engine.proto.declarations import FunctionDeclaration
 from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
 from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.nvdla.ffi import ffi
+
+
+class DeviceLayer(Protocol):
+    """The calls through which the driver uses devices; they raise InterfaceError if they fail."""
+
+    def initialize(self) -> Any:
+        """Return a new session."""
+
+    def destroy(self, session: Any) -> None:
+        """End a session."""
+
+    def open(self, session: Any, instance: int) -> Any:
+        """Open a device and return it."""
+
+    def close(self, session: Any, device: Any) -> None:
+        """Close a device."""
+
+    def allocate(self, session: Any, device: Any, size: int) -> tuple[Any, Any]:
+        """Allocate `size` bytes of system memory; return the handle for the device and the address for the host."""
+
+    def free(self, session: Any, device: Any, handle: Any, address: Any, size: int) -> None:
+        """Free memory."""
+
+    def submit(self, session: Any, device: Any, batch: int, memories: list[tuple[Any, int]]) -> None:
+        """Submit one task; `memories` lists its buffers as pairs of handle and size in bytes."""
+
+    def print(self, text: str) -> None:
+        """Print a line for debugging."""
 
 
 @final
@@ -16,7 +44,7 @@ class PortabilityLayer:
 
     def __init__(self, functions: Any) -> None:
         self._functions = {
-            prototype.name: ffi.cast(_pointer_type(prototype), function)
+            prototype.name: ffi.cast(pointer_type(prototype), function)
             for prototype, function in zip(PORTABILITY, functions, strict=True)
         }
 
@@ -48,6 +76,18 @@ class PortabilityLayer:
         self.call("NvDlaAllocMem", session, device, handle, address, size, Heap.DRAM)
         return handle[0], address[0]
 
+    def free(self, session: Any, device: Any, handle: Any, address: Any, size: int) -> None:
+        """Free memory."""
+        self.call("NvDlaFreeMem", session, device, handle, address, size)
+
+    def close(self, session: Any, device: Any) -> None:
+        """Close a device."""
+        self.call("NvDlaClose", session, device)
+
+    def destroy(self, session: Any) -> None:
+        """End a session."""
+        self.call("NvDlaDestroy", session)
+
     def submit(self, session: Any, device: Any, batch: int, memories: list[tuple[Any, int]]) -> None:
         """Submit one task; `memories` lists its buffers as pairs of handle and size in bytes."""
         descriptors = ffi.new("NvDlaMemDesc[]", memories)
@@ -59,6 +99,6 @@ class PortabilityLayer:
         self._functions["NvDlaDebugPrintf"](b"%s\n", ffi.new("char[]", text.encode(errors="replace")))
 
 
-def _pointer_type(function: FunctionDeclaration) -> str:
+def pointer_type(function: FunctionDeclaration) -> str:
     """Return the C type of a pointer to the function."""
     return f"{function.returns}(*)({function.declared})"

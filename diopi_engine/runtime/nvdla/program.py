@@ -28,7 +28,11 @@ _ERRORS: Mapping[Enumeration, Error] = {
 
 
 def read_engine(data: bytes) -> Engine:
-    """Return the engine of a loadable; raise NvError_InvalidFile or NvError_FileVersion if it is invalid."""
+    """Return the engine of a loadable.
+
+    Raises:
+        InterfaceError: `Error_FileVersion` for another version of the compiler, `Error_InvalidFile` for other bytes.
+    """
     try:
         return Engine.from_bytes(data)
     except EngineVersionError as error:
@@ -47,7 +51,11 @@ class Program:
     """A loadable that is ready to run on a device."""
 
     def __init__(self, data: bytes, device: DeviceDescription) -> None:
-        """Read a loadable; raise NvError_NotSupported or NvError_InsufficientMemory if the device can't run it."""
+        """Read a loadable and put the weights on the cores of a device.
+
+        Raises:
+            InterfaceError: if the loadable is invalid, or if the device lacks cores or memory.
+        """
         engine = read_engine(data)
         self.manifest = engine.manifest
         lanes = [[device.jax_devices[core] for core in lane] for lane in _select_lanes(engine, device)]
@@ -55,7 +63,10 @@ class Program:
             self._execution = Execution(engine, lanes)
 
     def run(self, batch: int, memories: Sequence[Array]) -> None:
-        """Run the program with sufficiently large inputs and outputs, in the order of its bindings."""
+        """Run the program with `batch` samples; `memories` are the inputs and outputs in the order of the bindings.
+
+        The caller has checked that they are large enough.
+        """
         bindings = self.manifest.bindings
         arrays = [_binding_array(memory, binding, batch) for memory, binding in zip(memories, bindings, strict=True)]
         inputs = len(self.manifest.inputs)
@@ -88,7 +99,7 @@ def _select_lanes(engine: Engine, device: DeviceDescription) -> list[Lane]:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Convert the result codes of HanGuangRT in InterfaceErrors to the error codes of NVDLA."""
+    """Replace each InterfaceError with a result of HanGuangRT by one with the corresponding error code of NVDLA."""
     try:
         yield
     except InterfaceError as error:

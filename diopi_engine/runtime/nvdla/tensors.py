@@ -29,7 +29,18 @@ def tensor_fields(binding: Binding, batch: int, max_batch: int) -> dict[str, Any
 
 
 def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -> int:
-    """Return the batch size that a modified NvDlaTensor requests; raise InterfaceError if the size is invalid."""
+    """Return the batch size that a modified NvDlaTensor requests.
+
+    Args:
+        tensor: the modified description, a cffi structure.
+        binding: the input or output that it describes.
+        batch: the current batch size, which is returned if all sizes of the binding are fixed.
+        max_batch: the maximum batch size.
+
+    Raises:
+        bad_parameter: the batch size is not between 1 and `max_batch`.
+        InterfaceError: `Error_NotSupported` if another field is modified.
+    """
     wanted = tensor.dims[0] if None in binding.shape else batch
     if None in binding.shape and not 1 <= wanted <= max_batch:
         raise bad_parameter(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")

@@ -33,6 +33,7 @@ class Small(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
 
 @pytest.fixture(scope="module")
 def module() -> Any:
+    """Return a small module with fixed weights."""
     torch.manual_seed(0)
     return Small().eval()
 
@@ -47,7 +48,7 @@ def test_an_engine_computes_the_same_as_its_module(module: Any) -> None:
     assert "norm.num_batches_tracked" not in names
 
 
-def test_an_exported_program_is_compiled_too() -> None:
+def test_an_exported_program_is_compiled() -> None:
     module = torch.nn.Linear(4, 3).bfloat16()
     program = torch.export.export(module, (torch.zeros(2, 4, dtype=torch.bfloat16),))
     engine = diopi_engine.compile(program, [Input("x", (2, 4), dtype="bfloat16")], platforms=["cpu"])

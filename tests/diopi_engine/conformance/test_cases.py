@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import environment
+from sampling import sampled
 
 from diopi_engine import Engine
 from diopi_engine.conformance import networks
@@ -48,7 +49,7 @@ NEW_PROCESS_CASES = ("split_weights_are_correct",)
 """Cases that need a process in which JAX has not started with the devices of this one."""
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in NEW_PROCESS_CASES])
+@pytest.mark.parametrize("name", sampled([name for name in CASES if name not in NEW_PROCESS_CASES], 5, slow=10))
 def test_the_reference_passes(name: str, bench: EngineBench) -> None:
     assert run_case(CASES[name], bench) == ("passed", "")
 
@@ -72,7 +73,7 @@ print(run_case(CASES["split_weights_are_correct"], bench)[0])
 """
 
 
-@pytest.mark.parametrize(("kind", "verdict"), [("correct", "passed"), ("faulty", "failed")])
+@pytest.mark.parametrize(("kind", "verdict"), sampled([("correct", "passed"), ("faulty", "failed")], 1))
 def test_split_weights_are_checked(kind: str, verdict: str, library: Path, folder: Path, locks: Path) -> None:
     command = [sys.executable, "-c", SPLIT_CASE, str(library), str(folder), kind]
     done = subprocess.run(command, env=environment(locks), capture_output=True, text=True)
@@ -97,6 +98,7 @@ class RecordingClient(EngineClient):
         return super().last_error()
 
 
+@pytest.mark.slow
 def test_every_function_of_the_header_is_called_by_a_case(bench: EngineBench) -> None:
     header = (headers.INCLUDE_DIR / "hgrt.h").read_text()
     functions = {*re.findall(r"^HG_EXPORT hgResult (hg\w+)\(", header, re.MULTILINE)}
@@ -430,7 +432,7 @@ MESSAGES: dict[Callable[[Patch], None], str] = {
 """Complete messages of some defects."""
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", sampled(FAULTS, 4, slow=6), ids=lambda fault: fault.__name__)
 def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: EngineBench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)

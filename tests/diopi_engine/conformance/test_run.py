@@ -30,6 +30,7 @@ def broken_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_failures_and_crashes_have_verdicts(broken_library: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(broken_library), "-k", "retain"])
     assert done.exit_code == 1
@@ -63,7 +64,7 @@ def test_the_interface_is_detected_from_the_library(nvdla_library: Path, tmp_pat
     subprocess.run(["cc", "-shared", str(tmp_path / "empty.c"), "-o", str(tmp_path / "libempty.so")], check=True)
     done = CliRunner().invoke(main, ["check", str(tmp_path / "libempty.so")])
     assert done.exit_code == 1
-    assert "libempty.so has no interface that there are cases of: none of hgEngineCreate, _ZN5nvdla" in done.output
+    assert "libempty.so has no known interface: it exports none of hgEngineCreate, _ZN5nvdla" in done.output
     done = CliRunner().invoke(main, ["check", str(tmp_path / "empty.c")])
     assert done.exit_code == 1
     assert "empty.c can't be loaded: " in done.output

@@ -3,20 +3,22 @@
 import re
 import shutil
 import subprocess
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import cffi
 import pytest
 
-from diopi_engine.proto import headers, hgrt, nvdla
+from diopi_engine.proto import headers, hgrt, nvdla, nvdla_released
 from diopi_engine.proto.__main__ import main
-from diopi_engine.proto.declarations import EnumDeclaration, FunctionDeclaration, StructDeclaration
+from diopi_engine.proto.declarations import Declaration, EnumDeclaration, FunctionDeclaration, StructDeclaration
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 LANGUAGES = {"c11": ("cc", ["-x", "c", "-std=c11"]), "c++17": ("c++", ["-x", "c++", "-std=c++17"])}
 
 DERIVED = """
-#include <nvdla.h>
+#include <{header}>
 class Runtime final : public nvdla::IRuntime {{
 public:
 {methods}}};
@@ -53,19 +55,54 @@ def test_each_header_compiles_without_others_and_twice(header: str, language: st
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_headers_compile_together(language: str) -> None:
-    compile_with(language, "".join(f"#include <{header}>\n" for header in headers.header_names()))
+    for driver in ("nvdla.h", "nvdla_released.h"):
+        compile_with(language, f"#include <hgrt.h>\n#include <{driver}>\n")
 
 
-def test_the_class_can_be_derived_from() -> None:
-    methods = "".join(
-        f"    {m.returns} {m.name}({', '.join(p.type for p in m.parameters)}) override {{ return {{}}; }}\n"
-        for m in nvdla.METHODS
+def test_both_headers_of_the_driver_in_one_file_are_an_error() -> None:
+    for first, second in permutations(("nvdla.h", "nvdla_released.h")):
+        with pytest.raises(AssertionError, match="declare two interfaces with the same names"):
+            compile_with("c11", f"#include <{first}>\n#include <{second}>\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "methods"), [("nvdla.h", nvdla.METHODS), ("nvdla_released.h", nvdla_released.METHODS)], ids=str
+)
+def test_the_class_can_be_derived_from(header: str, methods: tuple[FunctionDeclaration, ...]) -> None:
+    overridden = "".join(
+        f"    {m.returns} {m.name}({', '.join(p.type for p in m.parameters)}) {'const ' * m.is_constant}override "
+        f"{{ return {'{}' * (m.returns != 'void')}; }}\n"
+        for m in methods
     )
-    compile_with("c++17", DERIVED.format(methods=methods))
+    compile_with("c++17", DERIVED.format(header=header, methods=overridden))
 
 
-@pytest.mark.parametrize("declarations", [hgrt.DECLARATIONS, nvdla.DECLARATIONS], ids=["hgrt", "nvdla"])
-def test_cffi_reads_the_declarations_with_the_numbers_of_the_tables(declarations: tuple[object, ...]) -> None:
+def test_the_released_structures_have_the_released_sizes() -> None:
+    """The numbers follow from the order and types of the fields on a 64-bit machine."""
+    ffi = cffi.FFI()
+    ffi.cdef(headers.cffi_declarations(nvdla_released.DECLARATIONS))
+    assert {name: ffi.sizeof(name) for name in ("NvDlaTensor", "NvDlaMemDesc", "NvDlaTask", "NvDlaError")} == {
+        "NvDlaTensor": 152,
+        "NvDlaMemDesc": 16,
+        "NvDlaTask": 16 + 6144 * 16,
+        "NvDlaError": 4,
+    }
+    assert [(name, ffi.offsetof("NvDlaTensor", name)) for name in ("bufferSize", "dims", "pixelMapping", "stride")] == [
+        ("bufferSize", 88),
+        ("dims", 96),
+        ("pixelMapping", 116),
+        ("stride", 120),
+    ]
+    tensor: Any = ffi.new("NvDlaTensor*")
+    assert len(tensor.stride) == nvdla_released.STRIDES
+
+
+@pytest.mark.parametrize(
+    "declarations",
+    [hgrt.DECLARATIONS, nvdla.DECLARATIONS, nvdla_released.DECLARATIONS],
+    ids=["hgrt", "nvdla", "nvdla_released"],
+)
+def test_cffi_reads_the_declarations_with_the_numbers_of_the_tables(declarations: tuple[Declaration, ...]) -> None:
     ffi = cffi.FFI()
     ffi.cdef(headers.cffi_declarations(declarations))
     enums = [declaration for declaration in declarations if isinstance(declaration, EnumDeclaration)]
@@ -78,7 +115,11 @@ def test_cffi_reads_the_declarations_with_the_numbers_of_the_tables(declarations
 
 
 def test_every_function_and_type_is_in_its_header() -> None:
-    for header, declared in {"hgrt.h": hgrt.DECLARATIONS, "nvdla.h": nvdla.DECLARATIONS}.items():
+    for header, declared in {
+        "hgrt.h": hgrt.DECLARATIONS,
+        "nvdla.h": nvdla.DECLARATIONS,
+        "nvdla_released.h": nvdla_released.DECLARATIONS,
+    }.items():
         text = headers.render_header(header)
         for declaration in declared:
             if isinstance(declaration, EnumDeclaration | FunctionDeclaration | StructDeclaration):
@@ -86,7 +127,12 @@ def test_every_function_and_type_is_in_its_header() -> None:
 
 
 def test_every_declaration_has_a_docstring() -> None:
-    for declaration in (*hgrt.DECLARATIONS, *nvdla.DECLARATIONS, *nvdla.METHODS, *nvdla.FACTORIES):
+    drivers = [
+        declaration
+        for table in (nvdla, nvdla_released)
+        for declaration in (*table.DECLARATIONS, *table.METHODS, *table.FACTORIES)
+    ]
+    for declaration in (*hgrt.DECLARATIONS, *drivers):
         assert declaration.doc.rstrip().endswith("."), declaration
         if isinstance(declaration, EnumDeclaration):
             assert all(member.meaning for member in declaration.members)

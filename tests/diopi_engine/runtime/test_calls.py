@@ -49,6 +49,7 @@ def engine_handle(client: EngineClient, engine: Engine) -> Iterator[Any]:
 
 @pytest.fixture
 def context(client: EngineClient, engine_handle: Any) -> Iterator[Any]:
+    """Create an execution context, and destroy it after the test."""
     handle = client.context(engine_handle)
     yield handle
     client.call("hgExecutionContextDestroy", handle)

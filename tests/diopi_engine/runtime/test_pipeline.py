@@ -50,6 +50,7 @@ def test_the_c_program_computes_the_same_as_python(
     assert numbers[0] == 0 < numbers[1] <= module.MAX_BATCH < numbers[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("example", "program"), [("engine_c", "batches"), ("engine_nvdla", "walkthrough")])
 def test_cmake_builds_the_examples_without_options(example: str, program: str, tmp_path: Path, locks: Path) -> None:
     if not all(map(shutil.which, ("cmake", "cc", "c++"))):

@@ -68,6 +68,7 @@ for _ in range(6):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "options"), [("cc", ["-std=c11"]), ("c++", ["-std=c++17", "-xc++"])])
 def test_the_walkthrough_runs(
     compiler: str, options: list[str], library: Path, locks: Path, engine: Engine, tmp_path: Path
@@ -129,6 +130,7 @@ def test_weights_are_split_over_cores(library: Path, locks: Path, tmp_path: Path
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_destroying_an_engine_frees_its_memory(library: Path, locks: Path, tmp_path: Path) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("the system does not state the memory of a process in /proc")

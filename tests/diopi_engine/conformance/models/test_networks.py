@@ -165,5 +165,6 @@ def test_cases_are_not_run_without_pytorch(library: Path, monkeypatch: Patch) ->
 
     monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)
     cases = [OPERATORS, ENGINES]
-    expected = [run.CaseOutcome(case, "not_run", "PyTorch is not installed: extra `torch`") for case in cases]
+    reason = "PyTorch is not installed; install the extra `torch`"
+    expected = [run.CaseOutcome(case, "not_run", reason) for case in cases]
     assert [*run.run_cases(library, cases)] == expected

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import numpy as np
 import pytest
 
@@ -23,11 +24,13 @@ from diopi_engine.runtime.nvdla.portability import PortabilityLayer
 
 @pytest.fixture
 def client(nvdla_library: Path) -> NvdlaClient:
+    """Return a client of the reference driver."""
     return NvdlaClient(nvdla_library)
 
 
 @pytest.fixture
 def runtime(client: NvdlaClient) -> Iterator[RuntimeClient]:
+    """Create a runtime, and destroy it after the test."""
     runtime = client.create_runtime()
     yield runtime
     runtime.destroy()
@@ -184,13 +187,41 @@ def test_a_loadable_with_sizes_beyond_memory_is_rejected(engine: Engine) -> None
     assert raised.value.result is Error.Error_InvalidFile
 
 
-def test_a_loadable_of_the_nvdla_compiler_is_named_and_rejected() -> None:
-    flatbuffer: Any = ffi.from_buffer(bytearray(b"\x14\0\0\0NVDA" + bytes(64)))
-    with pytest.raises(
-        InterfaceError, match=r"is a FlatBuffer with the identifier 'NVDA'.*expected an engine"
-    ) as raised:
+def flatbuffer_of(identifier: bytes | None) -> bytearray:
+    """Return a FlatBuffer with a table of a number, a text and a list, as NVDLA's own compiler writes loadables."""
+    builder = flatbuffers.Builder(0)
+    name = builder.CreateString("task_0")
+    data = builder.CreateByteVector(bytes(range(200)))
+    builder.StartObject(3)
+    builder.PrependUint32Slot(0, 7, 0)
+    builder.PrependUOffsetTRelativeSlot(1, name, 0)
+    builder.PrependUOffsetTRelativeSlot(2, data, 0)
+    builder.Finish(builder.EndObject(), file_identifier=identifier)
+    return bytearray(builder.Output())
+
+
+@pytest.mark.parametrize(
+    ("identifier", "message"),
+    [
+        (b"NVDA", r"is a FlatBuffer with the identifier 'NVDA'.*expected an engine"),
+        (None, r"is a FlatBuffer, the format of the NVDLA compiler's.*expected an engine"),
+    ],
+    ids=str,
+)
+def test_a_loadable_of_the_nvdla_compiler_is_named_and_rejected(identifier: bytes | None, message: str) -> None:
+    flatbuffer: Any = ffi.from_buffer(flatbuffer_of(identifier))
+    with pytest.raises(InterfaceError, match=message) as raised:
         read_loadable(int(ffi.cast("uintptr_t", flatbuffer)))
     assert raised.value.result is Error.Error_InvalidFile
+
+
+@pytest.mark.parametrize(
+    "start", [bytes(64), b"\x14" + bytes(63), b"\x08\0\0\0ABCD\x04\0\0\0" + bytes(52)], ids=["0", "20", "8"]
+)
+def test_other_bytes_are_not_called_a_flatbuffer(start: bytes) -> None:
+    memory: Any = ffi.from_buffer(bytearray(start))
+    with pytest.raises(InterfaceError, match="there is no archive"):
+        read_loadable(int(ffi.cast("uintptr_t", memory)))
 
 
 def test_a_loadable_at_the_end_of_memory_is_read(engine: Engine) -> None:

@@ -23,7 +23,7 @@ import ctypes, sys
 sys.modules["diopi_engine"] = None
 nvdla, hgrt = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2])
 result, text = ctypes.c_void_p(), ctypes.c_char_p()
-print(nvdla.NvDlaInitialize(ctypes.byref(result)), nvdla._ZN5nvdla13createRuntimeEv())
+print(nvdla.NvDlaInitialize(ctypes.byref(result)), nvdla._ZN5nvdla13createRuntimeB8documentEv())
 print(hgrt.hgDeviceGetCount(ctypes.byref(result)), hgrt.hgGetLastErrorString(ctypes.byref(text)), text.value.decode())
 """
 
@@ -41,6 +41,7 @@ print("submitted")
 
 
 def build_program(compiler: str, standard: str, source: Path, libraries: list[Path], program: Path) -> Path:
+    """Build a program that is linked with libraries, and return its path."""
     linked = [option for library in libraries for option in (str(library), f"-Wl,-rpath,{library.parent}")]
     flags = [f"-std={standard}", *WARNINGS, "-pthread", f"-I{headers.INCLUDE_DIR}"]
     subprocess.run([compiler, *flags, str(source), *linked, "-o", str(program)], check=True)
