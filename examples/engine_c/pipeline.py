@@ -53,8 +53,8 @@ def detector(weights: Any, pictures: Any) -> tuple[Any, Any]:
     flat = features.reshape(*features.shape[:2], -1).swapaxes(1, 2)
     reach = jax.nn.sigmoid(flat @ weights["boxes"]) * (CELL / SIZE)
     middles = (np.arange(SIZE // CELL, dtype=np.float32) + 0.5) * (CELL / SIZE)
-    centres = np.stack(np.meshgrid(middles, middles), -1).reshape(-1, 2)
-    boxes = jnp.concatenate([centres - reach[..., :2], centres + reach[..., 2:]], -1)
+    centers = np.stack(np.meshgrid(middles, middles), -1).reshape(-1, 2)
+    boxes = jnp.concatenate([centers - reach[..., :2], centers + reach[..., 2:]], -1)
     return boxes, jax.nn.sigmoid(flat @ weights["scores"])[..., 0]
 
 

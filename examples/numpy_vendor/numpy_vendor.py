@@ -19,10 +19,10 @@ from lib_rt import RuntimeFunctions
 Array = np.ndarray[Any, Any]
 
 
-# 1. The runtime: nine functions. Addresses and streams are numbers: what a C interface has as void*.
+# 1. The runtime: nine functions. Addresses and streams, which are void* in C, are integers.
 #
-# A function that returns None has succeeded. To report a failure, return a number but 0, or raise an exception; its
-# text becomes the last error. Calls may come from several threads at once.
+# A function that returns None has succeeded. To report a failure, return a number other than 0, or raise an exception;
+# its text becomes the last error. Several threads may call the functions at the same time.
 
 
 class HostDevice:
@@ -39,7 +39,7 @@ class HostDevice:
         """
         block = np.empty(nbytes, np.uint8)
         address = int(block.ctypes.data)
-        self._memory[address] = block  # NumPy frees it once nobody refers to it
+        self._memory[address] = block  # NumPy frees the memory when there is no reference to the block
         return address
 
     def free(self, address: int) -> None:
@@ -51,7 +51,7 @@ class HostDevice:
         return next(self._numbers)
 
     def stream_destroy(self, stream: int) -> None:
-        """Destroy a stream, whose work has been done."""
+        """Destroy a stream; all work on the stream is done before this call."""
 
     def stream_sync(self, stream: int) -> None:
         """Return when all work on the stream is done, which is always the case here."""
@@ -85,7 +85,7 @@ class HostDevice:
         )
 
 
-# 2. The vendor. Were `host_addressable=True` given, inputs would be views of device memory instead of copies.
+# 2. The vendor. With `host_addressable=True`, inputs would be views of device memory instead of copies.
 
 vendor = Vendor("numpy_vendor", "0.1.0", HostDevice().functions())
 
@@ -96,44 +96,50 @@ vendor = Vendor("numpy_vendor", "0.1.0", HostDevice().functions())
 # type, and converts and writes the results. It also derives the in-place form and the form with a number in place of a
 # tensor. A parameter that the prototype lacks is an error at registration.
 #
-# To refuse a call, raise: an exception is an error, `NotImplementedError` means not implemented, and
-# `diopi_impl.UnsupportedDtypeError` that the operator does not take these element types. Then nothing is written.
+# To reject a call, raise an exception; nothing is written then. `NotImplementedError` means that the vendor does not
+# implement the call, `diopi_impl.UnsupportedDtypeError` that the operator does not support these element types, and any
+# other exception is an error.
 
 
 def floating(input: Array) -> Array:
-    """Convert integers to float32, the type of their roots, exponentials and reciprocals in the standard."""
+    """Return integers and bool as float32, the type in which the standard computes them, and other types unchanged."""
     return input.astype(np.float32) if input.dtype.kind in "iub" else input
 
 
-@vendor.implements("diopiSqrt")  # and so diopiSqrtInp
+@vendor.implements("diopiSqrt")  # registers diopiSqrtInp, too
 def sqrt(input):
+    """Return the square root of each element."""
     return np.sqrt(floating(input))
 
 
 @vendor.implements("diopiExp")
 def exp(input):
+    """Return e to the power of each element."""
     return np.exp(floating(input))
 
 
 @vendor.implements("diopiReciprocal")
 def reciprocal(input):
+    """Return 1 divided by each element."""
     return 1 / floating(input)
 
 
 @vendor.implements("diopiMul")  # and diopiMulInp, diopiMulScalar and diopiMulInpScalar, where `other` is a number
 def mul(input, other):
-    """Multiply by a tensor or a number, with the type promotion of NumPy arrays."""
-    return input * np.asarray(other)  # NumPy would refuse numbers that don't fit the type of `input`
+    """Return the product with a tensor or a number, with the type promotion of NumPy arrays."""
+    return input * np.asarray(other)  # without asarray, NumPy rejects numbers that the type of `input` can't represent
 
 
 @vendor.implements("diopiTanhBackward")
 def tanh_backward(grad_output, output):
+    """Return the gradient of tanh, from the gradient of the result and the result."""
     return grad_output * (1 - output * output)
 
 
 @vendor.implements("diopiSoftmax")
 def softmax(input, dim):
-    wide = input.astype(np.float64)  # sums in half precision would lose too much
+    """Return exp(input), divided by the sum along `dim`."""
+    wide = input.astype(np.float64)  # sums in half precision would be too inaccurate
     powers = np.exp(wide - wide.max(dim, keepdims=True, initial=-np.inf))
     return powers / powers.sum(dim, keepdims=True)
 
@@ -145,4 +151,5 @@ def softmax(input, dim):
 
 @vendor.implements_raw("diopiIsNan")
 def is_nan(out, input):
-    out.write(np.isnan(input.numpy()))  # reading waits for the stream, writing need not
+    """Write to `out` whether each element is NaN."""
+    out.write(np.isnan(input.numpy()))  # `numpy` waits for the stream; `write` does not have to

@@ -28,7 +28,10 @@ WAIVERS = FOLDER / "waivers.toml"
 VERSIONS = ("3.2.0", "3.13.2")
 """The versions to which the waivers apply."""
 
-FUNCTIONS = ("LogSoftmax", "Log", "MaxAll", "MaxPool2d", "MinAll", "Mul", "Softmax", "Sqrt", "ThresholdBackward")
+FUNCTIONS = (
+    *("HardswishBackward", "LeakyReluBackward", "LogSoftmax", "Log", "MaxAll", "MaxPool2d", "MinAll", "Mul", "Softmax"),
+    *("Sqrt", "ThresholdBackward"),
+)
 """The tested functions: some with known bugs, and one without."""
 
 
@@ -94,6 +97,8 @@ def run(library: Path, environment: Mapping[str, str], status: int) -> list[Mapp
         ("diopiLog", "inaccurate-approximation"),
         ("diopiLogSoftmax", "nan-dropped"),
         ("diopiThresholdBackward", "masked-by-multiplication"),
+        ("diopiHardswishBackward", "masked-by-multiplication"),
+        ("diopiLeakyReluBackward", "nan-compared"),
         ("diopiMul", "integers-saturate"),
     ],
 )

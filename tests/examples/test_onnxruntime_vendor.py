@@ -30,6 +30,7 @@ SAMPLE = 100  # functions of the standard, of which about half are defined
 
 @pytest.fixture(scope="module")
 def vendor() -> Iterator[Vendor]:
+    """Yield the example vendor."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
         yield find_vendor("onnxruntime_vendor:vendor")

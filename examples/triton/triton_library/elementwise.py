@@ -2,7 +2,7 @@
 
 Operands are broadcast and made contiguous, so that each kernel sees vectors of `count` elements. A kernel converts them
 to the type COMPUTE, in which it computes. Each program (instance of a kernel) computes BLOCK elements. A function
-returns NotImplemented for calls that its kernel does not support, which PyTorch then serves.
+returns NotImplemented if its kernel does not support a call. PyTorch's own kernel then computes the result.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def mul_kernel(x_ptr, y_ptr, result_ptr, count, COMPUTE: tl.constexpr, BLOCK: tl
     tl.store(result_ptr + offsets, x * y, exists)
 
 
-def _launch(kernel: Any, *operands: Tensor | float, **constants: Any) -> Tensor:
+def _launch(kernel: Any, *operands: Tensor | float, **constants: Any) -> Any:
     """Broadcast the operands, run an element-wise kernel, and return its result.
 
     Args:
@@ -93,28 +93,28 @@ def _launch(kernel: Any, *operands: Tensor | float, **constants: Any) -> Tensor:
     return result
 
 
-def relu(x: Tensor) -> Tensor:
-    """Launch `relu_kernel`."""
+def relu(x: Tensor) -> Any:
+    """Return max(x, 0), or NotImplemented."""
     return _launch(relu_kernel, x)
 
 
-def silu(x: Tensor) -> Tensor:
-    """Launch `silu_kernel`."""
+def silu(x: Tensor) -> Any:
+    """Return x / (1 + exp(-x)), or NotImplemented."""
     return _launch(silu_kernel, x)
 
 
-def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
-    """Launch `gelu_kernel`, which does not support approximations."""
+def gelu(x: Tensor, *, approximate: str = "none") -> Any:
+    """Return the exact GELU, or NotImplemented, for example for the approximation "tanh"."""
     return _launch(gelu_kernel, x) if approximate == "none" else NotImplemented
 
 
-def add(x: Tensor | float, y: Tensor | float, *, alpha: float = 1) -> Tensor:
-    """Launch `add_kernel`."""
+def add(x: Tensor | float, y: Tensor | float, *, alpha: float = 1) -> Any:
+    """Return x + alpha * y, or NotImplemented."""
     return _launch(add_kernel, x, y, ALPHA=float(alpha))
 
 
-def mul(x: Tensor | float, y: Tensor | float) -> Tensor:
-    """Launch `mul_kernel`."""
+def mul(x: Tensor | float, y: Tensor | float) -> Any:
+    """Return x * y, or NotImplemented."""
     return _launch(mul_kernel, x, y)
 
 

@@ -1,9 +1,11 @@
 """Operators that copy the rows of a table which indices select.
 
-A function returns NotImplemented for calls that its kernel does not support, which PyTorch then serves.
+A function returns NotImplemented if its kernel does not support a call. PyTorch's own kernel then computes the result.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 import triton
@@ -26,7 +28,7 @@ def copy_rows_kernel(table_ptr, index_ptr, result_ptr, columns, BLOCK: tl.conste
 
 
 def _copy_rows(table: Tensor, indices: Tensor) -> Tensor:
-    """Return the rows of a matrix that a vector of indices selects."""
+    """Return the rows of a matrix that a vector of indices selects; raise IndexError if an index is out of range."""
     rows, columns = table.shape
     result = torch.empty((len(indices), columns), dtype=table.dtype, device=table.device)
     if not result.numel():
@@ -38,15 +40,15 @@ def _copy_rows(table: Tensor, indices: Tensor) -> Tensor:
     return result
 
 
-def embedding(weight: Tensor, indices: Tensor, *_options: object, **_named_options: object) -> Tensor:
-    """Return the rows of `weight` at `indices`; the options only affect gradients."""
+def embedding(weight: Tensor, indices: Tensor, *_options: object, **_named_options: object) -> Any:
+    """Return the rows of `weight` at `indices`, or NotImplemented; the options only affect gradients."""
     if weight.dtype not in COMPUTE_TYPES or weight.ndim != 2:
         return NotImplemented
     return _copy_rows(weight, indices.reshape(-1)).reshape(*indices.shape, weight.shape[1])
 
 
-def index_select(x: Tensor, dim: int, indices: Tensor) -> Tensor:
-    """Return the slices of `x` at the positions `indices` of axis `dim`."""
+def index_select(x: Tensor, dim: int, indices: Tensor) -> Any:
+    """Return the slices of `x` at the positions `indices` of axis `dim`, or NotImplemented."""
     if x.dtype not in COMPUTE_TYPES or not x.ndim or indices.ndim != 1:
         return NotImplemented
     moved = x.movedim(dim, 0)

@@ -16,7 +16,7 @@ DEVICE_TYPE = "cpu" if INTERPRETED else "cuda"
 """The type of the device whose operators are replaced. Adapt it to your device."""
 
 COMPUTE_TYPES = {torch.float16: tl.float32, torch.float32: tl.float32, torch.float64: tl.float64}
-"""The type in which kernels compute, by the element type of the tensors. PyTorch serves all other types."""
+"""The type in which kernels compute, by the element type of the tensors. Kernels do not support other element types."""
 
 if not INTERPRETED:  # the interpreter truncates numbers to bfloat16 instead of rounding them
     COMPUTE_TYPES[torch.bfloat16] = tl.float32
@@ -30,7 +30,7 @@ def register(operators: Mapping[str, Callable[..., Any]]) -> None:
 
     Args:
         operators: The functions that launch kernels, by the name of the ATen operator. If a function returns
-            NotImplemented, PyTorch's own kernel serves the call.
+            NotImplemented, PyTorch's own kernel computes the result.
     """
     key = torch._C._dispatch_key_for_device(DEVICE_TYPE)
     for name, launch in operators.items():

@@ -2,8 +2,8 @@
 
 The axes are moved to the end, so that each program (instance of a kernel) computes one contiguous row. BLOCK is the
 number of elements that a program handles at once: a power of two, so that some of them may lie beyond the end of the
-row. COMPUTE is the type in which a kernel computes. A function returns NotImplemented for calls that its kernel does
-not support, which PyTorch then serves.
+row. COMPUTE is the type in which a kernel computes. A function returns NotImplemented if its kernel does not support a
+call. PyTorch's own kernel then computes the result.
 """
 
 from __future__ import annotations
@@ -75,8 +75,12 @@ def sum_kernel(x_ptr, result_ptr, COLUMNS: tl.constexpr, COMPUTE: tl.constexpr, 
     tl.store(result_ptr + tl.program_id(0), tl.sum(total, 0))
 
 
-def _launch_softmax(x: Tensor, dim: int, half_to_float: bool, *, is_log: bool) -> Tensor:
-    """Launch `softmax_kernel` for the rows along axis `dim`; `half_to_float` demands a float32 result of float16."""
+def _launch_softmax(x: Tensor, dim: int, half_to_float: bool, *, is_log: bool) -> Any:
+    """Return the softmax along axis `dim`, or with `is_log` the logarithm of the softmax.
+
+    Returns NotImplemented if the kernel does not support the call, for example with `half_to_float`, which requests a
+    float32 result for float16.
+    """
     if x.dtype not in COMPUTE_TYPES or half_to_float or not x.numel() or not x.ndim or x.shape[dim] > MAX_COLUMNS:
         return NotImplemented
     rows = x.movedim(dim, -1).contiguous()
@@ -86,13 +90,13 @@ def _launch_softmax(x: Tensor, dim: int, half_to_float: bool, *, is_log: bool) -
     return result.movedim(-1, dim)
 
 
-def softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """Return the softmax along axis `dim`."""
+def softmax(x: Tensor, dim: int, half_to_float: bool) -> Any:
+    """Return the softmax along axis `dim`, or NotImplemented."""
     return _launch_softmax(x, dim, half_to_float, is_log=False)
 
 
-def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """Return the logarithm of the softmax along axis `dim`."""
+def log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Any:
+    """Return the logarithm of the softmax along axis `dim`, or NotImplemented."""
     return _launch_softmax(x, dim, half_to_float, is_log=True)
 
 
@@ -104,11 +108,12 @@ def native_layer_norm(
     eps: float,
     *,
     kernel: Any = layer_norm_kernel,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> Any:
     """Normalize over the last axes, which have the shape `normalized_shape`.
 
     Returns:
         The result, the means, and the inverse standard deviations; the latter two have length 1 along these axes.
+        NotImplemented if the kernel does not support the call.
     """
     columns, parameters = prod(normalized_shape), [p for p in (weight, bias) if p is not None]
     shapes = [list(p.shape) for p in parameters] + [list(x.shape[x.ndim - len(normalized_shape) :])]
@@ -127,10 +132,11 @@ def native_layer_norm(
     return result, mean, rstd
 
 
-def sum_along(
-    x: Tensor, dim: Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
-) -> Tensor:
-    """Return the sums along the axes `dim`, or of all elements without them, in the element type `dtype`."""
+def sum_along(x: Tensor, dim: Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+    """Return the sums along the axes `dim`, or the sum of all elements if it is None or empty; or NotImplemented.
+
+    The result has the element type `dtype`, or that of `x` if `dtype` is None.
+    """
     result_dtype = dtype or x.dtype
     if x.dtype not in COMPUTE_TYPES or result_dtype not in COMPUTE_TYPES or not x.numel():
         return NotImplemented

@@ -12,6 +12,19 @@
         if (code_ != diopiSuccess) return code_; \
     } while (0)
 
+/* Call a function of the runtime; if it fails, store the reason. */
+#define ASK(call)                                                                                     \
+    do {                                                                                              \
+        diopiError_t code_ = (call);                                                                  \
+        if (code_ != diopiSuccess) return fail(code_, "the runtime returned %d: " #call, (int)code_); \
+    } while (0)
+
+/* Return from the function with an error unless a requirement of the arguments is met. */
+#define REQUIRE(condition)                                                          \
+    do {                                                                            \
+        if (!(condition)) return fail(diopiErrorOccurred, "expected " #condition); \
+    } while (0)
+
 /* A tensor's elements and geometry. */
 typedef struct {
     char* data;
@@ -21,11 +34,12 @@ typedef struct {
 } View;
 
 static diopiError_t any_view(diopiConstTensorHandle_t tensor, View* view) {
-    TRY(diopiGetTensorDataConst(tensor, (const void**)&view->data));
-    TRY(diopiGetTensorShape(tensor, &view->shape));
-    TRY(diopiGetTensorStride(tensor, &view->stride));
-    TRY(diopiGetTensorNumel(tensor, &view->numel));
-    return diopiGetTensorDtype(tensor, &view->dtype);
+    ASK(diopiGetTensorDataConst(tensor, (const void**)&view->data));
+    ASK(diopiGetTensorShape(tensor, &view->shape));
+    ASK(diopiGetTensorStride(tensor, &view->stride));
+    ASK(diopiGetTensorNumel(tensor, &view->numel));
+    ASK(diopiGetTensorDtype(tensor, &view->dtype));
+    return diopiSuccess;
 }
 
 static diopiError_t float_view(diopiConstTensorHandle_t tensor, View* view) {
@@ -63,6 +77,36 @@ static void put(const View* view, int64_t index, double value) {
 
 static int64_t wrapped(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
+static bool is_axis(int64_t axis, int64_t rank) { return wrapped(axis, rank) >= 0 && wrapped(axis, rank) < rank; }
+
+static bool have_same_shape(const View* one, const View* two) {
+    bool same = one->shape.len == two->shape.len;
+    for (int64_t axis = 0; same && axis < one->shape.len; axis++) {
+        same = one->shape.data[axis] == two->shape.data[axis];
+    }
+    return same;
+}
+
+/* Return whether `view` can be expanded to the shape of `result`. */
+static bool fits(const View* view, const View* result) {
+    int64_t missing = result->shape.len - view->shape.len;
+    bool does_fit = missing >= 0;
+    for (int64_t axis = 0; does_fit && axis < view->shape.len; axis++) {
+        int64_t size = view->shape.data[axis];
+        does_fit = size == 1 || size == result->shape.data[axis + missing];
+    }
+    return does_fit;
+}
+
+/* Return whether two tensors differ at most in the size of `axis`. */
+static bool differ_only_in(const View* one, const View* two, int64_t axis) {
+    bool same = one->shape.len == two->shape.len;
+    for (int64_t other = 0; same && other < one->shape.len; other++) {
+        same = other == axis || one->shape.data[other] == two->shape.data[other];
+    }
+    return same;
+}
+
 /* Number of elements in the axes after `axis`. */
 static int64_t elements_behind(const View* view, int64_t axis) {
     int64_t elements = 1;
@@ -74,6 +118,7 @@ static diopiError_t magnitude(diopiTensorHandle_t out, diopiConstTensorHandle_t 
     View result, operand;
     TRY(float_view(out, &result));
     TRY(float_view(input, &operand));
+    REQUIRE(have_same_shape(&operand, &result));
     for (int64_t i = 0; i < result.numel; i++) put(&result, i, fabs(get(&operand, i)));
     return diopiSuccess;
 }
@@ -100,6 +145,7 @@ diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
     TRY(float_view(out, &result));
     TRY(float_view(input, &one));
     TRY(float_view(other, &two));
+    REQUIRE(alpha != NULL && fits(&one, &result) && fits(&two, &result));
     double factor = number(alpha);
     for (int64_t i = 0; i < result.numel; i++) {
         put(&result, i,
@@ -126,6 +172,7 @@ diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
     TRY(float_view(out, &result));
     TRY(float_view(input, &one));
     TRY(float_view(other, &two));
+    REQUIRE(fits(&one, &result) && fits(&two, &result));
     bool narrow = result.dtype == diopi_dtype_float32;
     for (int64_t i = 0; i < result.numel; i++) {
         double x = at(&one, place(&one, &result.shape, i)), y = at(&two, place(&two, &result.shape, i));
@@ -142,13 +189,20 @@ diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
     TRY(float_view(out, &result));
     TRY(float_view(input, &operand));
     bool summed[64] = {false};
-    for (int64_t i = 0; i < dim.len; i++) summed[wrapped(dim.data[i], operand.shape.len)] = true;
+    int64_t rank = operand.shape.len, totals_count = 1;
+    REQUIRE(rank <= 64);
+    for (int64_t i = 0; i < dim.len && rank > 0; i++) {
+        REQUIRE(is_axis(dim.data[i], rank));
+        summed[wrapped(dim.data[i], rank)] = true;
+    }
     if (dim.len == 0) memset(summed, true, sizeof summed);
+    for (int64_t axis = 0; axis < rank; axis++) totals_count *= summed[axis] ? 1 : operand.shape.data[axis];
+    REQUIRE(totals_count == result.numel);
     double* totals = calloc((size_t)result.numel + 1, sizeof *totals);
     if (totals == NULL) return fail(diopiErrorOccurred, "out of memory");
     for (int64_t i = 0; i < operand.numel; i++) {
         int64_t target = 0, step = 1, rest = i;
-        for (int64_t axis = operand.shape.len - 1; axis >= 0; axis--) {
+        for (int64_t axis = rank - 1; axis >= 0; axis--) {
             int64_t size = operand.shape.data[axis];
             if (!summed[axis]) {
                 target += rest % size * step;
@@ -180,10 +234,13 @@ diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     View result, operand;
     TRY(any_view(out, &result));
     TRY(float_view(input, &operand));
-    int64_t axis = dim == NULL ? -1 : wrapped(*dim, operand.shape.len);
-    bool flat = dim == NULL || operand.shape.len == 0;
+    int64_t rank = operand.shape.len, axis = dim == NULL ? -1 : wrapped(*dim, rank);
+    bool flat = dim == NULL || rank == 0;
+    REQUIRE(result.dtype == diopi_dtype_int64);
+    REQUIRE(dim == NULL || is_axis(*dim, rank > 0 ? rank : 1));
     int64_t size = flat ? operand.numel : operand.shape.data[axis], step = flat ? 1 : elements_behind(&operand, axis);
     if (size == 0 && result.numel > 0) return fail(diopiErrorOccurred, "diopiArgmax: there is no element");
+    REQUIRE(size == 0 || result.numel == operand.numel / size);
     for (int64_t i = 0; i < result.numel; i++) {
         int64_t first = i / step * size * step + i % step;
         ((int64_t*)result.data)[place(&result, &result.shape, i)] = largest(&operand, first, size, step);
@@ -204,6 +261,7 @@ diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
     }
     TRY(float_view(out, &result));
     TRY(float_view(input, &operand));
+    REQUIRE(have_same_shape(&operand, &result));
     for (int64_t i = 0; i < result.numel; i++) {
         double x = get(&operand, i);
         double value = x == -INFINITY ? 0 * x : exact ? gelu(x) : gelu_tanh(x);
@@ -221,6 +279,7 @@ diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
     TRY(float_view(input, &one));
     TRY(float_view(target, &two));
     if (one.numel != two.numel) return fail(diopiNoImplement, "diopiMSELoss: target is not broadcast");
+    REQUIRE(result.numel == (reduction == ReductionNone ? one.numel : 1));
     double total = 0;
     for (int64_t i = 0; i < one.numel; i++) {
         double difference = get(&one, i) - get(&two, i);
@@ -237,7 +296,7 @@ diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out, di
     int64_t rank = operand.shape.len, shape[2] = {0, rank};
     for (int64_t i = 0; i < operand.numel; i++) shape[0] += get(&operand, i) != 0;
     diopiSize_t size = {shape, 2};
-    TRY(diopiRequireTensor(ctx, out, &size, NULL, diopi_dtype_int64, diopi_device));
+    ASK(diopiRequireTensor(ctx, out, &size, NULL, diopi_dtype_int64, diopi_device));
     TRY(any_view(*out, &result));
     int64_t* row = (int64_t*)result.data;
     for (int64_t i = 0; i < operand.numel; i++) {
@@ -268,10 +327,13 @@ diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
     (void)ctx;
     View result, operand;
     TRY(float_view(out, &result));
+    REQUIRE(is_axis(dim, result.shape.len));
     int64_t axis = wrapped(dim, result.shape.len), start = 0;
     for (int64_t i = 0; i < num_inputs; i++) {
         TRY(float_view(tensors[i], &operand));
         if (operand.numel == 0) continue;
+        REQUIRE(differ_only_in(&operand, &result, axis));
+        REQUIRE(start + operand.shape.data[axis] <= result.shape.data[axis]);
         copy_slice(&result, &operand, axis, start, true);
         start += operand.shape.data[axis];
     }
@@ -284,9 +346,12 @@ diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* 
     View operand, result;
     if (splitSizes.len != num_outs) return fail(diopiErrorOccurred, "diopiSplitWithSizes: the numbers differ");
     TRY(float_view(input, &operand));
+    REQUIRE(is_axis(dim, operand.shape.len));
     int64_t axis = wrapped(dim, operand.shape.len), start = 0;
     for (int64_t i = 0; i < num_outs; i++) {
         TRY(float_view(outs[i], &result));
+        REQUIRE(splitSizes.data[i] >= 0 && start + splitSizes.data[i] <= operand.shape.data[axis]);
+        REQUIRE(differ_only_in(&result, &operand, axis) && result.shape.data[axis] == splitSizes.data[i]);
         copy_slice(&operand, &result, axis, start, false);
         start += splitSizes.data[i];
     }
@@ -299,10 +364,7 @@ diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHan
     View one, two;
     TRY(float_view(input, &one));
     TRY(float_view(other, &two));
-    bool equal = one.shape.len == two.shape.len;
-    for (int64_t axis = 0; equal && axis < one.shape.len; axis++) {
-        equal = one.shape.data[axis] == two.shape.data[axis];
-    }
+    bool equal = have_same_shape(&one, &two);
     for (int64_t i = 0; equal && i < one.numel; i++) equal = get(&one, i) == get(&two, i);
     *out = equal;
     return diopiSuccess;
@@ -353,14 +415,15 @@ diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, doub
     uint64_t seed = 0, offset = 0;
     if (std < 0) return fail(diopiErrorOccurred, "diopiNormal: std is %g, expected at least 0", std);
     TRY(float_view(out, &result));
-    if (generator != NULL) TRY(diopiGeneratorGetSeedAndOffset(generator, &seed, &offset));
+    if (generator != NULL) ASK(diopiGeneratorGetSeedAndOffset(generator, &seed, &offset));
     for (int64_t i = 0; i < result.numel; i++) {
         uint64_t drawn = offset + 2 * (uint64_t)i;
         double radius = sqrt(-2 * log(uniform(seed, drawn)));
         put(&result, i, mean + std * radius * cos(2 * acos(-1) * uniform(seed, drawn + 1)));
     }
     if (generator == NULL) return diopiSuccess;
-    return diopiGeneratorSetSeedAndOffset(generator, seed, offset + 2 * (uint64_t)result.numel);
+    ASK(diopiGeneratorSetSeedAndOffset(generator, seed, offset + 2 * (uint64_t)result.numel));
+    return diopiSuccess;
 }
 
 static int64_t index_at(const View* view, int64_t i) {
@@ -369,22 +432,32 @@ static int64_t index_at(const View* view, int64_t i) {
                                             : ((const int64_t*)view->data)[position];
 }
 
+static diopiError_t check_indices(const View* indices, int64_t first, int64_t last) {
+    REQUIRE(indices->dtype == diopi_dtype_int32 || indices->dtype == diopi_dtype_int64);
+    for (int64_t i = 0; i < indices->numel; i++) REQUIRE(index_at(indices, i) >= first && index_at(indices, i) <= last);
+    return diopiSuccess;
+}
+
 diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                        diopiConstTensorHandle_t mat2) {
     (void)ctx;
     bool sparse = false;
-    TRY(diopiIsTensorSparse(input, &sparse));
+    ASK(diopiIsTensorSparse(input, &sparse));
     if (!sparse) return fail(diopiNoImplement, "diopiSpMM: input is not sparse");
     diopiConstTensorHandle_t handles[3];
     View result, dense, crow, col, values;
-    TRY(diopiGetTensorCrowIndices(input, &handles[0]));
-    TRY(diopiGetTensorColIndices(input, &handles[1]));
-    TRY(diopiGetTensorValues(input, &handles[2]));
+    ASK(diopiGetTensorCrowIndices(input, &handles[0]));
+    ASK(diopiGetTensorColIndices(input, &handles[1]));
+    ASK(diopiGetTensorValues(input, &handles[2]));
     TRY(any_view(handles[0], &crow));
     TRY(any_view(handles[1], &col));
     TRY(float_view(handles[2], &values));
     TRY(float_view(mat2, &dense));
     TRY(float_view(out, &result));
+    REQUIRE(result.shape.len == 2 && dense.shape.len == 2 && crow.numel == result.shape.data[0] + 1);
+    REQUIRE(result.shape.data[1] == dense.shape.data[1]);
+    TRY(check_indices(&crow, 0, values.numel));
+    TRY(check_indices(&col, 0, dense.shape.data[0] - 1));
     int64_t columns = dense.shape.data[1];
     for (int64_t i = 0; i < result.numel; i++) {
         double sum = 0;

@@ -1,9 +1,9 @@
 /* Functions of the faulty vendor. Its sources compile as C and as C++, in which they can throw exceptions.
  *
  * DIOPI_TEST_FAULT specifies faults, for example "diopiSin=segfault,diopiCos=hang*,malloc=fail": each entry is a place
- * and one of the faults in faults.c. In an operator, the fault occurs if an input has a NaN, which is only in the case
- * float32-special of each operator, or with a star in every call. In a function of device.c, it always occurs. Without
- * the variable, no fault occurs. */
+ * and one of the faults in faults.c. In an operator, the fault occurs if an input has a NaN whose sign bit is 0, which is only
+ * in the case float32-special of each operator, or with a star in every call. In a function of device.c, it always
+ * occurs. Without the variable, no fault occurs. */
 #ifndef FAULTY_H
 #define FAULTY_H
 

@@ -62,7 +62,7 @@ static diopiError_t compute(const char* name, Formula formula, diopiTensorHandle
     bool is_special = false;
     for (int64_t i = 0; i < result.numel; i++) {
         double x = *element(&one, &result.shape, i), y = *element(&two, &result.shape, i);
-        is_special |= isnan(x);
+        is_special |= isnan(x) && !signbit(x);
         *element(&result, &result.shape, i) = (float)formula(x, factor * y);
     }
     return go_wrong(name, is_special, (char*)result.data, sizeof(float) * (uint64_t)result.numel);

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_impl.functional import OutSpec, ResultSpec
+from diopi_impl.specs import OutSpec, ResultSpec
 from onnxruntime_vendor.graph import Array, Graph
 from onnxruntime_vendor.operators import Definition
 from onnxruntime_vendor.sessions import Session

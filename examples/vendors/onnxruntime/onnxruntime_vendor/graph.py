@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 
 Array = np.ndarray[Any, Any]
 

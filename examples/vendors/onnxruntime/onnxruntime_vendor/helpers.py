@@ -1,4 +1,4 @@
-"""What the definitions in `operators.py` use beside the operators of ONNX.
+"""Helpers of the definitions in `operators.py`.
 
 A helper that adds nodes has the graph as its first parameter.
 """
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 from diopi_proto.types import Reduction
 from lib_rt.dtypes import to_numpy
 from onnxruntime_vendor.graph import BOOL, Graph, Value, onnx_type
@@ -64,7 +64,7 @@ def like(graph: Graph, number: Any, target: Value | ResultSpec) -> Value:
 
 
 def scaled(graph: Graph, value: Value, factor: Any) -> Value:
-    """Return the tensor times a number, which is converted to its type; there is no multiplication by 1."""
+    """Return the tensor times a number, which is converted to the type of the tensor; a factor of 1 adds no node."""
     if factor == 1:
         return value
     return graph.operator("Mul")(value, graph.add_constant(np.asarray(factor).astype(value.dtype)))
@@ -76,7 +76,7 @@ def whole(graph: Graph, value: Value, operator: str) -> Value:
 
 
 def remainder(graph: Graph, value: Value, divisor: Value) -> Value:
-    """Return the remainder with the sign of the divisor; ONNX has it only for integers."""
+    """Return the remainder with the sign of the divisor. ONNX has this remainder only for integers."""
     op = graph.operator
     if not is_floating(value):
         return op("Mod")(value, divisor)
@@ -87,7 +87,10 @@ def remainder(graph: Graph, value: Value, divisor: Value) -> Value:
 
 
 def divided(graph: Graph, value: Value, divisor: Any, rounding: str) -> Value:
-    """Return the quotient; only integers are rounded towards zero by ONNX."""
+    """Return the quotient, exact ("none") or rounded ("trunc" or "floor").
+
+    ONNX can only round quotients of integers towards zero and quotients of floating numbers down; others are rejected.
+    """
     op = graph.operator
     if rounding == "none":
         dividend = floating(graph, value)
@@ -150,14 +153,14 @@ def unsqueezed(graph: Graph, values: Sequence[Value], dim: int) -> list[Value]:
 
 
 def in_planes(graph: Graph, pooled: Value, source: Value) -> tuple[Value, Value]:
-    """Return maxima, and their positions in the spatial axes; those of ONNX count in the whole tensor."""
+    """Return maxima, and their flat positions in the spatial axes; ONNX returns positions in the whole tensor."""
     maxima, positions = pooled.results(2)
     size = graph.operator("ReduceProd")(graph.operator("Shape")(source, start=2), keepdims=0)
     return maxima, graph.operator("Mod")(Value(positions.name, size.dtype), size)
 
 
 def adaptive(graph: Graph, value: Value, shape: Sequence[int], sizes: Sequence[int], operator: str) -> Value:
-    """Return adaptive pooling where all windows have one size, which ONNX has."""
+    """Return adaptive pooling; reject sizes for which the windows differ in size, which ONNX does not support."""
     if any(not wanted or size % wanted for size, wanted in zip(shape[2:], sizes, strict=True)):
         reject("ONNX has no pooling with windows of several sizes")
     kernel = [size // wanted for size, wanted in zip(shape[2:], sizes, strict=True)]
@@ -165,7 +168,7 @@ def adaptive(graph: Graph, value: Value, shape: Sequence[int], sizes: Sequence[i
 
 
 def norm(graph: Graph, value: Value, order: float, dim: tuple[int, ...] | None, keepdims: bool) -> Value:
-    """Return the norms of the orders that ONNX has."""
+    """Return the norms along the axes; reject orders that ONNX does not support."""
     if order in (1, 2):
         return graph.operator(f"ReduceL{int(order)}")(value, dim, keepdims=keepdims)
     if order in (math.inf, -math.inf):
@@ -210,7 +213,7 @@ def masked_select(graph: Graph, value: Value, mask: Value) -> Value:
 
 
 def nms(graph: Graph, boxes: Value, scores: Value, threshold: float) -> Value:
-    """Return the positions of the remaining boxes; ONNX has axes for a batch and classes."""
+    """Return the positions of the boxes that non-maximum suppression selects."""
     op = graph.operator
     limit, threshold_value = graph.add_constant(np.asarray([ALL_BOXES])), like(graph, np.float32(threshold), boxes)
     batch = op("Unsqueeze")(boxes, (0,)), op("Unsqueeze")(scores, (0, 1))

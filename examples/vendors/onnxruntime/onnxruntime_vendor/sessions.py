@@ -17,10 +17,10 @@ UNSUPPORTED = (
     "bound to different types",  # the operator is not defined for operands of these element types
     "is not currently registered or supported",  # no operator takes this element type
     "can't be converted to MLDataType",  # arrays of this element type cannot be passed
-    "No corresponding Numpy type",  # nor returned
+    "No corresponding Numpy type",  # arrays of this element type cannot be returned
     "data type is not supported",  # a kernel supports the type only with other attributes
 )
-"""What ONNX Runtime says about an element type that it does not support."""
+"""Parts of ONNX Runtime's messages about element types that it does not support."""
 
 FATAL = 4
 """The lowest severity of what ONNX Runtime prints; errors are raised as exceptions anyway."""

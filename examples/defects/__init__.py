@@ -1,0 +1,1 @@
+"""Minimal reproductions of defects in software by others, in a module per library."""
