@@ -116,7 +116,7 @@ REASONS: dict[str, str] = {
     "diopiInstanceNormBackward": "gradients of a scale and a bias that are NULL",
     "diopiCdistBackward": "the standard's slope at equal points, broadcast inputs, and time",
     "diopiCumsumBackward": "accuracy: 1.25 times the error",
-    "diopiAssignScoreWithkBackwardMmcv": "calls without neighbours",
+    "diopiAssignScoreWithkBackwardMmcv": "calls without neighbors",
     "diopiCarafeNaiveBackwardMmcv": "it is also a part of diopiCarafeBackwardMmcv",
     "diopiPrroiPoolbackwardMmcv": "time of small calls",
     "diopiRoiAlignRotatedBackwardMmcv": "accuracy, and 40 times the time",

@@ -48,7 +48,7 @@ def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
     return [generator.standard_normal(shape).astype(np.float32) / 10 for shape in shapes]
 
 
-def times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
+def best_times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
     """Return the best time of each call in seconds. The calls take turns."""
     durations: list[list[float]] = [[] for _ in calls]
     for call in calls:
@@ -73,7 +73,7 @@ def compare(
     (x,) = arrays((batch, *sizes))
     y = np.empty((batch, *engine.manifest.outputs[0].shape[1:]), np.float32)  # type: ignore[misc]  # the batch is the first size alone
     jitted, on_device = jax.jit(function), jax.device_put(weights)
-    in_python, in_library = times(
+    in_python, in_library = best_times(
         [lambda: np.asarray(jitted(on_device, x)), lambda: client.execute(context, batch, [x, y])],
         20 if batch == 1 else 1,
     )
@@ -90,7 +90,7 @@ def submit_beside_execute(driver: NvdlaClient, client: EngineClient) -> tuple[fl
     bound = BoundNetwork(runtime)
     context = client.context(client.engine(engine.to_bytes()))
     bindings = [array[:64].reshape(1, 64) for (array,) in bound.arrays.values()]
-    by_submit, by_execute = times(
+    by_submit, by_execute = best_times(
         [lambda: runtime.call("submit"), lambda: client.execute(context, 1, bindings)], repeats=20
     )
     client.call("hgExecutionContextDestroy", context)

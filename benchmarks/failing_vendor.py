@@ -1,4 +1,4 @@
-"""The cost of a vendor with about a thousand failures, relative to the same vendor without them.
+"""Measure the cost of a vendor with about a thousand failures, relative to the same vendor without them.
 
     python benchmarks/failing_vendor.py [--vendor torch_cpu] [--step 3] [--limit 150] [-n 2]
 

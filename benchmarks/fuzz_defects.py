@@ -1,4 +1,4 @@
-"""How long the fuzzer takes to find defects that are planted in a correct vendor.
+"""Measure how long the fuzzer takes to find defects that are planted in a correct vendor.
 
     python benchmarks/fuzz_defects.py --seeds 5 --calls 5000
     python benchmarks/fuzz_defects.py --defect wide --seeds 3

@@ -2,7 +2,7 @@
 
     python benchmarks/hostile_vendor.py [-n 2] [--rounds 1] [--long 100000] [--vendor jax_cpu]
 
-The vendor in C is that of tests/vendors/faulty and does almost no work. Of a thousand cases of the smoke level, 1 %
+The vendor in C is in tests/vendors/faulty and does almost no work. Of a thousand cases of the smoke level, 1 %
 crash and 0.2 % hang, with a time limit of one second. The cost of a crash is the CPU time of all processes of a run
 with crashes minus that of the same run without crashes. It is measured for the vendor in C and for a vendor in Python
 that wraps `--vendor`. For the memory, the same cases run repeatedly; the figures are the memory of the process that

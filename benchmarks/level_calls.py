@@ -1,4 +1,4 @@
-"""Calls of the cases of a level, which need no stored baseline: `model_sizes.py --level` measures them."""
+"""Create the calls of the cases of a level, which `model_sizes.py --level` measures, without a stored baseline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CaseCall:
 
     @property
     def label(self) -> str:
-        """Return the function without "diopi" and the label, as a call of `model_calls.py` does."""
+        """Return the function, without "diopi", and the label of the case, such as `Softmax[float16-rows]`."""
         return f"{self.function.removeprefix('diopi')}[{self.case.label}]"
 
     def draw_inputs(self) -> BaselineCase:
@@ -51,8 +51,8 @@ def elements(case: Case) -> int:
 
 
 @contextmanager
-def attempts(case: BaselineCase, vendor: BaseVendor, device: Device) -> Iterator[Any]:
-    """Yield a function that makes the call with new tensors and returns its error code."""
+def prepare_call(case: BaselineCase, vendor: BaseVendor, device: Device) -> Iterator[Any]:
+    """Yield a function that makes the call once, with new tensors, and returns the error code."""
 
     def attempt() -> Error:
         with Call(vendor, device, case) as call:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from diopi_impl import VendorError
 from diopi_impl.errors import UnsupportedDtypeError
-from diopi_impl.functional import ResultSpec
+from diopi_impl.specs import ResultSpec
 from diopi_impl.torch_cpu import TorchVendor
 from diopi_impl.torch_cpu.adapter import torch_dtype
 from diopi_proto.interface import lookup

@@ -83,7 +83,7 @@ class TimedVendor:
 
 
 @contextmanager
-def attempts(call: ModelCall, vendor: Any, device: Any) -> Iterator[Attempt]:
+def prepare_call(call: ModelCall, vendor: Any, device: Any) -> Iterator[Attempt]:
     """Yield a function that makes a call of `model_calls.py`, always with the same tensors."""
     with Context(device) as context:
         rng = np.random.default_rng(0)
@@ -107,8 +107,8 @@ CallRequest = int | BaselineCase
 def measure(vendor: TimedVendor, device: Any, request: CallRequest) -> Cost:
     """Return the cost of a call: the best of `REPEATS` calls after a first one, or of fewer if they take long."""
     times: list[float] = []
-    attempt_of_call = attempts(CALLS[request], vendor, device) if isinstance(request, int) else None
-    with attempt_of_call or level_calls.attempts(request, vendor, device) as attempt:
+    attempt_of_call = prepare_call(CALLS[request], vendor, device) if isinstance(request, int) else None
+    with attempt_of_call or level_calls.prepare_call(request, vendor, device) as attempt:
         while len(times) <= REPEATS and sum(times[1:]) < 5:
             if attempt() is not Error.Success:
                 return Cost(problem=vendor.last_error())

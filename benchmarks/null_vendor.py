@@ -1,7 +1,7 @@
 """A compiled vendor that does nothing, and a vendor based on it that returns the expected results.
 
-The null vendor exports every operator of the interface; each returns success at once. Its device is that of the tests'
-vendor in C: host memory, with work that is executed when it is enqueued.
+The null vendor exports every operator of the interface; each returns success at once. Its device is the device of the
+tests' vendor in C: host memory, with work that is executed when it is enqueued.
 """
 
 from __future__ import annotations

@@ -133,13 +133,13 @@ def animation(screens: Sequence[tuple[str, str]]) -> Iterator[str]:
     for number, (command, text) in enumerate(screens):
         yield f'<g style="animation-delay: {number * SECONDS - SECONDS * len(screens)}s">'
         yield f'<text class="command" x="20" y="34">$ {escape(command)}</text>'
-        for row, line in enumerate(shortened(text.splitlines()), 1):
+        for row, line in enumerate(shorten_output(text.splitlines()), 1):
             yield f'<text x="20" y="{34 + 17 * row}">{escape(line)}</text>'
         yield "</g>"
     yield "</svg>"
 
 
-def shortened(lines: Sequence[str]) -> list[str]:
+def shorten_output(lines: Sequence[str]) -> list[str]:
     """Return the lines that fit on the screen: the first and the last ones, with an ellipsis between them."""
     narrow = [line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…" for line in lines]
     if len(narrow) < ROWS:

@@ -1,4 +1,4 @@
-"""How often the test of the root mean square (RMS) of errors rejects a correct vendor: a simulation, an upper bound.
+"""Estimate how often the test of the root mean square (RMS) of errors rejects a correct vendor, and an upper bound.
 
     diopi-test gen-data --level full --data build/data
     python benchmarks/rms_significance.py --level full --data build/data --runs 200

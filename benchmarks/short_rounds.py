@@ -1,4 +1,4 @@
-"""The time of a short call, measured in many short rounds: other processes do not disturb every short round."""
+"""Measure the time of a short call in many short rounds, because other processes do not disturb every short round."""
 
 from __future__ import annotations
 

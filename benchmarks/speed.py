@@ -63,7 +63,7 @@ EAGER: dict[str, Callable[..., Any]] = {
 """The PyTorch functions that correspond to the operators. They take the arguments of the call without the results."""
 
 
-def best(rounds: int, *calls: Callable[[], object]) -> list[float]:
+def best_times(rounds: int, *calls: Callable[[], object]) -> list[float]:
     """Return the best processor time of each call in seconds. The calls take turns."""
     times: list[list[float]] = [[] for _ in calls]
     for turn in range(rounds + 1):
@@ -86,7 +86,9 @@ def time_operator(vendor: BaseVendor, context: Context, call: ModelCall, rounds:
     def by_vendor() -> None:
         assert vendor.call("diopi" + call.function, context, *arguments) is Error.Success, vendor.last_error()
 
-    return best(rounds, by_vendor, lambda: eager(*(value for value in torch_values if not isinstance(value, Result))))
+    return best_times(
+        rounds, by_vendor, lambda: eager(*(value for value in torch_values if not isinstance(value, Result)))
+    )
 
 
 def _to_vendor_argument(context: Context, value: Any) -> Any:
@@ -124,7 +126,7 @@ def device_add(rounds: int, calls: int = 20) -> Table:
         def repeat(call: Callable[[], object]) -> Callable[[], None]:
             return lambda: [call() for _ in range(calls)] and None
 
-        durations = best(
+        durations = best_times(
             100 * rounds,
             repeat(lambda: torch.add(x, x)),
             repeat(lambda: call_overhead.add(vendor, context, arguments)),
@@ -161,7 +163,7 @@ def training(rounds: int) -> Table:
     on_device, on_cpu = Training("diopi"), Training("cpu")
     for _ in range(3):  # until all programs are kept
         on_device.step()
-    device, cpu = best(rounds, on_device.step, on_cpu.step)
+    device, cpu = best_times(rounds, on_device.step, on_cpu.step)
     table = Table("ms", "", title="a training step of a transformer")
     table.add_row("device", f"{1e3 * device:.1f}")
     table.add_row("CPU eager", f"{1e3 * cpu:.1f}")

@@ -179,7 +179,7 @@ def _kind(case: Collected, basic: Container[str]) -> str:
 
 
 @contextmanager
-def separated(vendor: ReplayingVendor) -> Iterator[tuple[Session, int]]:
+def vendor_in_other_process(vendor: ReplayingVendor) -> Iterator[tuple[Session, int]]:
     """Yield a session whose vendor is in another process, and the number of that process."""
     ours, theirs = socket.socketpair()
     process = os.fork()
@@ -196,8 +196,8 @@ def separated(vendor: ReplayingVendor) -> Iterator[tuple[Session, int]]:
 
 
 def measure_separately(vendor: ReplayingVendor, work: Sequence[Work], rounds: int) -> float:
-    """Return the CPU seconds that running `work` takes in both processes, with those of the vendor."""
-    with separated(vendor) as (session, process):
+    """Return the CPU seconds of both processes, including the vendor's seconds, while `work` runs."""
+    with vendor_in_other_process(vendor) as (session, process):
         times = []
         for _ in range(rounds + 1):
             start = process_time() + cpu_seconds(process)

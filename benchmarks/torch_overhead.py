@@ -31,7 +31,7 @@ COMPARED = 3
 
 
 @contextmanager
-def without() -> Iterator[None]:
+def kernels_without_tools() -> Iterator[None]:
     """Use kernels without support for the tools within the `with` statement."""
     with (
         patch.object(OperatorKernel, "__call__", lambda self, *args, **kwargs: self.run_with_functions(args, kwargs)),
@@ -60,7 +60,7 @@ def main() -> None:
     seconds(add, CALLS)
     for way in ("off", "after"):
         for _ in range(rounds):
-            with without():
+            with kernels_without_tools():
                 took["without"].append(seconds(add, CALLS))
             took[way].append(seconds(add, CALLS))
         with diopi_torch.autocompare("add.Tensor", quiet=True):

@@ -30,7 +30,7 @@ from diopi_torch.operators import kernels
 TOLERANCE = 1e-4
 """The relative and absolute tolerance."""
 
-UNINITIALISED = ("empty", "new_empty")
+UNINITIALIZED = ("empty", "new_empty")
 """Beginnings of the names of operators that return uninitialized memory."""
 
 ARGUMENTS_ON_CPU = ("tensor_split",)
@@ -132,13 +132,13 @@ def _compare_with_cpu(operator: Any, sample: Any, expected: Any, again: Any) -> 
         found = outcome(operator, sample, "diopi")
     except Exception as error:
         return f"raises {type(error).__name__}: {error}"
-    draws = operator.name.startswith(UNINITIALISED) or not same(again, expected)
+    draws = operator.name.startswith(UNINITIALIZED) or not are_equal(again, expected)
     if draws:
         return "draws" if list_forms(found[0]) == list_forms(expected[0]) else "differs in shape or type"
-    return "agrees" if same(found, expected) else "differs"
+    return "agrees" if are_equal(found, expected) else "differs"
 
 
-def same(found: Any, expected: Any) -> bool:
+def are_equal(found: Any, expected: Any) -> bool:
     """Return whether two outcomes are equal within the tolerance."""
     try:
         torch.testing.assert_close(

@@ -4,9 +4,9 @@
     python benchmarks/torch_training.py [--vendor my_vendor] [--model resnet18 ...] [--steps 10] [--perturbed 2]
 
 The networks are those of `benchmarks/models`, without dropout, which would draw other numbers on each device. The same
-steps run on the CPU in float64, and in float32 with the original batch and weights and with ones that are moved by an
-ulp. The unit of a tensor is the largest difference of these float32 runs from float64, but at least an ulp of the
-tensor's largest element. The budget is K units, with the K of the suite.
+steps run on the CPU in float64, in float32, and in float32 with a batch and weights that are changed by an ulp. The
+unit of a tensor is the largest difference of these float32 runs from float64, but at least an ulp of the tensor's
+largest element. The budget is K units, with the K of the suite.
 
 The script prints a line per network: the last loss, the largest error / budget of a loss and of a parameter (up to 1 is
 within the budget), the share of operators that fell back, and the time of a step as a multiple of the CPU's. The

@@ -133,8 +133,8 @@ def yolo() -> Network:
 
     def loss() -> Tensor:
         found = module(pixels).unflatten(1, (3, 85))
-        centre, size = found[:, :, :2].sigmoid(), found[:, :, 2:4].clamp(max=4).exp()
-        boxes = nn.functional.mse_loss(torch.cat([centre, size], 2), truth[:, :, :4])
+        center, size = found[:, :, :2].sigmoid(), found[:, :, 2:4].clamp(max=4).exp()
+        boxes = nn.functional.mse_loss(torch.cat([center, size], 2), truth[:, :, :4])
         return boxes + nn.functional.binary_cross_entropy_with_logits(found[:, :, 4:], truth[:, :, 4:])
 
     return Network(module, loss)

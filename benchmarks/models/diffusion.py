@@ -11,7 +11,7 @@ from torch import nn
 
 def denoiser(module: nn.Module, noisy: torch.Tensor, **context: Any) -> Network:
     """Return a network that predicts the noise in its input."""
-    if hasattr(module, "set_attn_processor") and (processor := attention(module)):
+    if hasattr(module, "set_attn_processor") and (processor := use_plain_attention(module)):
         module.set_attn_processor(processor)
 
     def loss(noisy: torch.Tensor, noise: torch.Tensor, **context: Any) -> torch.Tensor:
@@ -20,7 +20,7 @@ def denoiser(module: nn.Module, noisy: torch.Tensor, **context: Any) -> Network:
     return Network(module, loss, batch={"noisy": noisy, "noise": torch.randn_like(noisy), **context})
 
 
-def attention(module: nn.Module) -> Any:
+def use_plain_attention(module: nn.Module) -> Any:
     """Use attention that is computed with products and softmax, if the network supports it."""
     from diffusers.models.attention_processor import AttnProcessor, AttnProcessor2_0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 import transformers
-from network import Network, pretrained, tokens
+from network import Network, tokens, transformers_network
 
 VOCABULARY = 2003
 """The number of distinct tokens."""
@@ -32,7 +32,7 @@ def autoregressive_model(model: str, config: str, optimizer: str = "sgd", **size
     def build() -> Network:
         ids = tokens(VOCABULARY)
         configuration = getattr(transformers, config)(vocab_size=VOCABULARY, pad_token_id=0, **sizes)
-        return pretrained(getattr(transformers, model), configuration, optimizer, input_ids=ids, labels=ids)
+        return transformers_network(getattr(transformers, model), configuration, optimizer, input_ids=ids, labels=ids)
 
     return build
 
@@ -48,7 +48,7 @@ def masked_language_model(model: str, config: str, optimizer: str = "sgd", **siz
         ids, attention_mask = tokens(VOCABULARY), torch.ones(2, 32, dtype=torch.int64)
         attention_mask[1, 20:] = 0
         configuration = getattr(transformers, config)(vocab_size=VOCABULARY, **sizes)
-        return pretrained(
+        return transformers_network(
             getattr(transformers, model),
             configuration,
             optimizer,

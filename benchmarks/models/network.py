@@ -53,7 +53,16 @@ def classifier(module: nn.Module, batch: Tensor, classes: int, **description: An
     )
 
 
-def pretrained(kind: Any, config: Any, optimizer: str = "sgd", **batch: Any) -> Network:
-    """Return a network of `transformers` that computes its loss itself, with attention as products and softmax."""
+def transformers_network(kind: Any, config: Any, optimizer: str = "sgd", **batch: Any) -> Network:
+    """Return a network of the package `transformers`, with random weights.
+
+    The module computes the loss itself. Its attention consists of matrix products and softmax, without a fused kernel.
+
+    Args:
+        kind: The class of the module, such as `ViTForImageClassification`.
+        config: The configuration of the module.
+        optimizer: The name of the optimizer.
+        batch: The arguments of the module's call, such as `input_ids`.
+    """
     module = kind._from_config(config, attn_implementation="eager")
     return Network(module, lambda **batch: module(**batch).loss, optimizer, batch)

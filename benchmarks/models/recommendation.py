@@ -10,7 +10,7 @@ from diopi_engine.conformance.models import zoo
 from diopi_engine.conformance.models.zoo import perceptron
 
 BATCH, ROWS, FIELDS = 64, 4001, 8
-"""The size of a batch, the categories of each field, and the number of fields."""
+"""The size of a batch, the number of categories in each field (rows of its table), and the number of fields."""
 
 
 class Tables(zoo.EmbeddingTables):
@@ -20,7 +20,7 @@ class Tables(zoo.EmbeddingTables):
         super().__init__(ROWS, width, fields)
 
 
-def clicks(module: nn.Module, *batch: Tensor, optimizer: str = "adam") -> Network:
+def click_predictor(module: nn.Module, *batch: Tensor, optimizer: str = "adam") -> Network:
     """Return a network that predicts whether a user clicks."""
     clicked = torch.rand(BATCH).round()
     return Network(
@@ -35,7 +35,9 @@ def categories(fields: int = FIELDS) -> Tensor:
 
 def dlrm() -> Network:
     """Return a recommender with products of embeddings (Naumov et al. 2019)."""
-    return clicks(zoo.Dlrm(ROWS, FIELDS, 64, (512, 256)), torch.randn(BATCH, 13), categories(), optimizer="sgd")
+    return click_predictor(
+        zoo.Dlrm(ROWS, FIELDS, 64, (512, 256)), torch.randn(BATCH, 13), categories(), optimizer="sgd"
+    )
 
 
 class DeepFm(nn.Module):
@@ -53,7 +55,7 @@ class DeepFm(nn.Module):
 
 def deepfm() -> Network:
     """Return a recommender with a factorization machine and a perceptron (Guo et al. 2017)."""
-    return clicks(DeepFm(), categories())
+    return click_predictor(DeepFm(), categories())
 
 
 class WideAndDeep(nn.Module):
@@ -69,7 +71,7 @@ class WideAndDeep(nn.Module):
 
 def wide_and_deep() -> Network:
     """Return a recommender with a linear model and a perceptron (Cheng et al. 2016)."""
-    return clicks(WideAndDeep(), torch.randn(BATCH, 13), categories(), optimizer="fused")
+    return click_predictor(WideAndDeep(), torch.randn(BATCH, 13), categories(), optimizer="fused")
 
 
 class CrossNetwork(nn.Module):
@@ -90,7 +92,7 @@ class CrossNetwork(nn.Module):
 
 def dcn() -> Network:
     """Return a recommender with a cross network (Wang et al. 2021)."""
-    return clicks(CrossNetwork(), categories(), optimizer="foreach")
+    return click_predictor(CrossNetwork(), categories(), optimizer="foreach")
 
 
 class TwoTowers(nn.Module):
@@ -136,7 +138,7 @@ def din() -> Network:
     """Return a recommender that attends to the items that a user chose before (Zhou et al. 2018)."""
     history = torch.randint(ROWS, (BATCH, 20))
     history[:, 15:] = 0
-    return clicks(Interest(), history, torch.randint(1, ROWS, (BATCH,)))
+    return click_predictor(Interest(), history, torch.randint(1, ROWS, (BATCH,)))
 
 
 class NeuralFactors(nn.Module):
@@ -159,7 +161,7 @@ class NeuralFactors(nn.Module):
 
 def ncf() -> Network:
     """Return a recommender that combines matrix factorization and a perceptron (He et al. 2017)."""
-    return clicks(NeuralFactors(), *torch.randint(ROWS, (2, BATCH)))
+    return click_predictor(NeuralFactors(), *torch.randint(ROWS, (2, BATCH)))
 
 
 NETWORKS = {function.__name__: function for function in (dcn, deepfm, din, dlrm, ncf, two_towers, wide_and_deep)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from network import Network, images, pretrained
+from network import Network, images, transformers_network
 from torch import Tensor, nn
 from vision import conv_norm, resnet_features
 
@@ -155,7 +155,7 @@ def segformer() -> Network:
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     config = SegformerConfig(depths=[1, 1, 1, 1], num_labels=150)
-    return pretrained(
+    return transformers_network(
         SegformerForSemanticSegmentation, config, pixel_values=images(64), labels=torch.randint(150, (2, 64, 64))
     )
 

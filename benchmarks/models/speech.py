@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from network import Network, pretrained
+from network import Network, transformers_network
 from torch import Tensor, nn
 
 
@@ -12,7 +12,9 @@ def wav2vec2() -> Network:
     from transformers import Wav2Vec2Config, Wav2Vec2ForCTC
 
     config = Wav2Vec2Config(num_hidden_layers=1, mask_time_prob=0.0, layerdrop=0.0, ctc_loss_reduction="mean")
-    return pretrained(Wav2Vec2ForCTC, config, input_values=torch.randn(1, 4000), labels=torch.randint(1, 31, (1, 4)))
+    return transformers_network(
+        Wav2Vec2ForCTC, config, input_values=torch.randn(1, 4000), labels=torch.randint(1, 31, (1, 4))
+    )
 
 
 def hubert() -> Network:
@@ -22,7 +24,7 @@ def hubert() -> Network:
     config = HubertConfig(
         num_hidden_layers=1, conv_pos_batch_norm=True, layerdrop=0.0, mask_time_prob=0.0, num_labels=35
     )
-    return pretrained(
+    return transformers_network(
         HubertForSequenceClassification, config, input_values=torch.randn(1, 4000), labels=torch.tensor([3])
     )
 
@@ -42,7 +44,7 @@ def whisper() -> Network:
     special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
     config = WhisperConfig(**sizes, **more, **special)
     spectrum, labels = torch.randn(2, 80, 100), torch.randint(2003, (2, 16))
-    return pretrained(WhisperForConditionalGeneration, config, input_features=spectrum, labels=labels)
+    return transformers_network(WhisperForConditionalGeneration, config, input_features=spectrum, labels=labels)
 
 
 def audio_transformer() -> Network:
@@ -50,7 +52,7 @@ def audio_transformer() -> Network:
     from transformers import ASTConfig, ASTForAudioClassification
 
     config = ASTConfig(num_hidden_layers=1, max_length=128, num_labels=527)
-    return pretrained(
+    return transformers_network(
         ASTForAudioClassification, config, input_values=torch.randn(1, 128, 128), labels=torch.tensor([3])
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from network import Network, classifier, images, pretrained
+from network import Network, classifier, images, transformers_network
 from torch import Tensor, nn
 
 from diopi_engine.conformance.models.zoo import Residual, conv_norm, resnet
@@ -77,7 +77,9 @@ def alexnet() -> Network:
     return classifier(module.append(nn.Linear(2304, CLASSES)), images(127), CLASSES)
 
 
-def inverted(inputs: int, outputs: int, stride: int, act: type[nn.Module], expansion: int = 6) -> nn.Module:
+def inverted_residual_block(
+    inputs: int, outputs: int, stride: int, act: type[nn.Module], expansion: int = 6
+) -> nn.Module:
     """Return an inverted residual block of MobileNetV2 (Sandler et al. 2018)."""
     inner = inputs * expansion
     last = nn.Sequential(nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
@@ -88,7 +90,7 @@ def inverted(inputs: int, outputs: int, stride: int, act: type[nn.Module], expan
 def mobilenet_v2() -> Network:
     """Return a MobileNetV2 with inverted residual blocks (Sandler et al. 2018)."""
     widths = ((32, 24, 2), (24, 24, 1), (24, 32, 2), (32, 64, 2), (64, 96, 1), (96, 160, 2), (160, 320, 1))
-    blocks = [inverted(*width, nn.ReLU6) for width in widths]
+    blocks = [inverted_residual_block(*width, nn.ReLU6) for width in widths]
     stem, last = conv_norm(3, 32, 3, 2, act=nn.ReLU6), conv_norm(320, 1280, 1, act=nn.ReLU6)
     return classifier(nn.Sequential(stem, *blocks, last, *head(1280)), images(96), CLASSES)
 
@@ -269,7 +271,7 @@ def vit() -> Network:
 
     config = ViTConfig(num_hidden_layers=2, image_size=96, num_labels=CLASSES)
     labels = torch.randint(CLASSES, (2,))
-    return pretrained(ViTForImageClassification, config, pixel_values=images(96), labels=labels)
+    return transformers_network(ViTForImageClassification, config, pixel_values=images(96), labels=labels)
 
 
 def swin() -> Network:
@@ -277,7 +279,9 @@ def swin() -> Network:
     from transformers import SwinConfig, SwinForImageClassification
 
     config = SwinConfig(image_size=112, depths=[2, 2], num_heads=[3, 6], num_labels=CLASSES)
-    return pretrained(SwinForImageClassification, config, pixel_values=images(112), labels=torch.randint(CLASSES, (2,)))
+    return transformers_network(
+        SwinForImageClassification, config, pixel_values=images(112), labels=torch.randint(CLASSES, (2,))
+    )
 
 
 def convnext() -> Network:
@@ -295,7 +299,7 @@ def mobilevit() -> Network:
     from transformers import MobileViTConfig, MobileViTForImageClassification
 
     config = MobileViTConfig(image_size=64, num_labels=CLASSES)
-    return pretrained(
+    return transformers_network(
         MobileViTForImageClassification, config, pixel_values=images(64), labels=torch.randint(CLASSES, (2,))
     )
 
@@ -308,7 +312,7 @@ def clip() -> Network:
     picture = {"num_hidden_layers": 1, "image_size": 64, "patch_size": 16}
     ids = torch.randint(2000, (2, 32))
     batch = {"input_ids": ids, "pixel_values": images(64), "return_loss": True}
-    return pretrained(CLIPModel, CLIPConfig(text_config=text, vision_config=picture), **batch)
+    return transformers_network(CLIPModel, CLIPConfig(text_config=text, vision_config=picture), **batch)
 
 
 NETWORKS = {
