@@ -18,7 +18,7 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 from diopi_proto import description
-from diopi_proto.families import families
+from diopi_proto.families import families, family_conventions
 from diopi_proto.headers import declaration
 from diopi_proto.interface import header_of, prototypes
 from diopi_proto.messages import pluralize
@@ -108,6 +108,7 @@ def _items(items: Any) -> Iterator[Any]:
 
 
 def _index() -> str:
+    """Return the Markdown page that lists all functions by header."""
     by_header: dict[str, list[str]] = defaultdict(list)
     for name in prototypes():
         by_header[header_of(name)].append(_link(name))
@@ -125,11 +126,13 @@ def _link(name: str) -> str:
 
 
 def _family(family: str) -> str:
+    """Return the Markdown page of a family: its conventions, and a table of its functions."""
     members = [prototype for prototype in prototypes().values() if prototype.family == family]
     number = pluralize(len(members), "function")
     head = f"# {family}\n\n{number}. The reference, the cases and the implementations are in modules of the same name."
     rows = (f"| {_link(prototype.name)} | {_cell(prototype.doc.partition(chr(10))[0])} |" for prototype in members)
-    return "\n".join((head, "", "| function | summary |", "| --- | --- |", *rows))
+    conventions = _escaped(family_conventions(family))
+    return "\n".join((head, "", conventions, "", "| function | summary |", "| --- | --- |", *rows))
 
 
 def _function(prototype: Prototype) -> str:

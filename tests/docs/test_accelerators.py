@@ -50,9 +50,15 @@ def test_the_vendor_of_the_page_declares_its_arithmetic() -> None:
     assert done.stdout == "my_chip False\n", done.stderr
 
 
-def test_the_shown_message_is_that_of_an_invalid_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ['float32_products = "fp19"', "[elementary]\nexp = { absolute = 0.05, minimum = -20, maximum = -10 }"],
+)
+def test_the_shown_message_is_that_of_an_invalid_declaration(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("my_chip.toml").write_text('float32_products = "fp19"')
+    Path("my_chip.toml").write_text(text)
     with pytest.raises(NumericsError) as caught:
         find_numerics("my_chip.toml")
     assert f"{caught.value}\n" in blocks("text")
@@ -65,6 +71,7 @@ def test_the_shown_report_names_the_declaration() -> None:
     assert lines[1].partition(" conform")[2] == describe_conformance(report).partition(" conforms")[2]
 
 
+@pytest.mark.slow
 def test_the_shown_contradictions_are_those_of_torch_cpu(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the page shows a run of torch_cpu, which needs PyTorch")
     data = make_level(tmp_path / "smoke", "diopiMm").parent

@@ -60,6 +60,7 @@ def test_the_expression_selects_the_square_root_and_the_runtime() -> None:
     assert {case.partition("[")[0] for case in ids} == {"diopiSqrt", "diopiSqrtInp", "runtime"}
 
 
+@pytest.mark.slow
 def test_the_first_operator_passes(project: Path) -> None:
     run("diopi-test gen-data --data data -k diopiSqrt", project)
     suite = commands(PAGE.read_text("utf-8"))[2]

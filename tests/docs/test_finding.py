@@ -30,17 +30,17 @@ def odd_columns(arguments: dict[str, Any]) -> None:
 def failed_case() -> str:
     """Return the message of a failed case as the page shows it."""
     outcome = outcome_of(FaultyVendor("my_vendor", odd_columns), "diopiAdd", "float32-row")
-    return folded("\n".join(outcome_lines("diopiAdd[float32-row]", outcome)))
+    return fold_lines("\n".join(outcome_lines("diopiAdd[float32-row]", outcome)))
 
 
 def shown_case() -> str:
     """Return the output of `diopi-test show` as the page shows it."""
     done = CliRunner().invoke(main, ["show", "diopiSoftmax[negative-dim-after-the-last]"])
     assert done.exit_code == 0, done.output
-    return folded(done.output.rstrip())
+    return fold_lines(done.output.rstrip())
 
 
-def folded(text: str) -> str:
+def fold_lines(text: str) -> str:
     """Return `text` with long lines broken at spaces, as in a terminal."""
     lines = []
     for line in text.splitlines():
@@ -52,7 +52,7 @@ def folded(text: str) -> str:
 EXAMPLES: Mapping[str, Callable[[], str]] = {"report": failed_case, "show": shown_case}
 
 
-def written(page: str) -> str:
+def regenerate_page(page: str) -> str:
     """Return the page with regenerated examples."""
     for name, make in EXAMPLES.items():
         block = f"<!-- {name} -->\n```\n{make()}\n```\n"
@@ -63,7 +63,7 @@ def written(page: str) -> str:
 
 def test_the_examples_equal_the_printed_output() -> None:
     page = PAGE.read_text("utf-8")
-    assert written(page) == page
+    assert regenerate_page(page) == page
 
 
 def test_the_example_that_reads_a_dump_works(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
@@ -79,4 +79,4 @@ def test_the_example_that_reads_a_dump_works(tmp_path: Path, monkeypatch: Any, c
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
+    PAGE.write_text(regenerate_page(PAGE.read_text("utf-8")), "utf-8")

@@ -45,10 +45,11 @@ class Example:
     vendor: Callable[[], BaseVendor]
 
     def outcome(self) -> Outcome:
+        """Run the case on the vendor and return its outcome."""
         return outcome_of(self.vendor(), self.function, self.label)
 
 
-def corrupted(corrupt: Corruption) -> Callable[[], BaseVendor]:
+def make_corrupting_vendor(corrupt: Corruption) -> Callable[[], BaseVendor]:
     """Return a function that creates a vendor whose results a function corrupts."""
     return lambda: faulty.FaultyVendor("my_vendor", corrupt)
 
@@ -136,19 +137,25 @@ def floor_in_place(ctx: Any, input: Any) -> None:
 
 EXAMPLES: Mapping[str, Example] = {
     "form": Example(
-        "that allocates a result with one row too many", "diopiNonzero", "float32-matrix", corrupted(one_row_more)
+        "that allocates a result with one row too many",
+        "diopiNonzero",
+        "float32-matrix",
+        make_corrupting_vendor(one_row_more),
     ),
     "written": Example(
-        "that leaves out the last element", "diopiSqrt", "float32-matrix", corrupted(faulty.restore_last_element)
+        "that leaves out the last element",
+        "diopiSqrt",
+        "float32-matrix",
+        make_corrupting_vendor(faulty.restore_last_element),
     ),
     "values": Example(
-        "that is off by 0.1 % in every other column", "diopiAdd", "float32-row", corrupted(scaled_columns)
+        "that is off by 0.1 % in every other column", "diopiAdd", "float32-row", make_corrupting_vendor(scaled_columns)
     ),
     "validity": Example(
         "that returns the correct values but wrong positions",
         "diopiSort",
         "float32-equals-ascending-None",
-        corrupted(positions_in_reverse),
+        make_corrupting_vendor(positions_in_reverse),
     ),
     "draws": Example(
         "that ignores the generator and always draws the same numbers",
@@ -156,15 +163,20 @@ EXAMPLES: Mapping[str, Example] = {
         "float32-sample",
         with_raw(diopiUniformInp=seedless),
     ),
-    "inputs": Example("that writes to its input", "diopiSqrt", "float32-matrix", corrupted(faulty.flip_bit_of_input)),
+    "inputs": Example(
+        "that writes to its input", "diopiSqrt", "float32-matrix", make_corrupting_vendor(faulty.flip_bit_of_input)
+    ),
     "gaps": Example(
         "that writes where a strided result has a gap",
         "diopiSqrt",
         "float32-strided",
-        corrupted(faulty.flip_bit_in_gap),
+        make_corrupting_vendor(faulty.flip_bit_in_gap),
     ),
     "guards": Example(
-        "that writes a byte too many", "diopiSqrt", "float32-matrix", corrupted(faulty.flip_bit_after_storage)
+        "that writes a byte too many",
+        "diopiSqrt",
+        "float32-matrix",
+        make_corrupting_vendor(faulty.flip_bit_after_storage),
     ),
     "repeat": Example(
         "whose second call returns slightly different values",
@@ -175,7 +187,7 @@ EXAMPLES: Mapping[str, Example] = {
     "order": Example(
         "that reads its input before the data has arrived", "diopiSqrt", "float32-matrix", with_raw(diopiSqrt=impatient)
     ),
-    "layout": Example("that ignores strides", "diopiSqrt", "float32-matrix", corrupted(row_by_row)),
+    "layout": Example("that ignores strides", "diopiSqrt", "float32-matrix", make_corrupting_vendor(row_by_row)),
     "inplace": Example(
         "whose in-place form computes something else",
         "diopiFloorInp",
@@ -192,7 +204,7 @@ A vendor that returns success for an invalid axis fails `diopiSoftmax[{NEGATIVE_
 """The introduction of the section about negative tests."""
 
 
-def refused() -> str:
+def rejection_message() -> str:
     """Return the message of the check for a vendor that accepts an invalid call."""
 
     def serves(ctx: Any, out: Any, input: Any, dim: int) -> None:
@@ -221,10 +233,10 @@ def sections() -> Iterator[str]:
         doc = (inspect.getdoc(getattr(checks, check)) or "").partition("\n")[0]
         intro = f"A vendor {example.defect} fails `{example.function}[{example.label}]` with this message:"
         yield f"## {check}\n\n{doc}\n\n{intro}\n\n```\n{message_of(example.outcome(), check)}\n```\n"
-    yield f"## refused\n\n{REFUSED}\n\n```\n{refused()}\n```\n"
+    yield f"## refused\n\n{REFUSED}\n\n```\n{rejection_message()}\n```\n"
 
 
-def written(page: str) -> str:
+def regenerate_page(page: str) -> str:
     """Return the page with regenerated examples."""
     head, begin, remaining = page.partition("<!-- checks -->\n")
     _, end, tail = remaining.partition("<!-- end -->\n")
@@ -234,7 +246,7 @@ def written(page: str) -> str:
 
 def test_the_examples_equal_the_messages_of_the_checks() -> None:
     page = PAGE.read_text("utf-8")
-    assert written(page) == page
+    assert regenerate_page(page) == page
 
 
 def test_every_check_and_every_class_has_an_example() -> None:
@@ -250,4 +262,4 @@ def test_every_check_and_every_class_has_an_example() -> None:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
+    PAGE.write_text(regenerate_page(PAGE.read_text("utf-8")), "utf-8")

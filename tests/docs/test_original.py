@@ -41,6 +41,7 @@ def run_example(number: int, heading: str) -> Result:
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example")
 def test_the_example_is_translated_as_shown() -> None:
     assert run_example(0, "import").exit_code == 1
@@ -62,6 +63,7 @@ def test_the_example_of_a_network_is_printed_as_shown(example: Path) -> None:
     assert run_example(1, "network").exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_program_that_writes_tables_works(example: Path) -> None:
     words = ["run", "-n", "1", "--function", "diopiNeg", "--dtype", "float32", "--json", "report.json"]
     assert CliRunner().invoke(main, words).exit_code == 0

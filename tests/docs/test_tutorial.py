@@ -29,6 +29,7 @@ def steps() -> list[str]:
     return [command or block for command, block in found]
 
 
+@pytest.mark.slow
 def test_the_python_operator_of_the_tutorial_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # PYTHONPATH=.
