@@ -8,43 +8,52 @@ from typing import Any
 
 import pytest
 from fork_servers import ForkServerPool
-from sampling import SEED, draw_exhaustive
+from sampling import SEED, draw_marked
 from shared_folders import session_folder
 
-from diopi_test.run.program_folder import VARIABLE
+from diopi_impl.program_folder import VARIABLE
 
 # The tests start some hundred Python processes. Without bytecode, each compiles all modules, which takes 4 seconds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+DRAW_OPTIONS = {"--draw": "exhaustive", "--draw-slow": "slow"}
+"""The options that draw a part of the tests with a marker."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    text = f"of the tests marked `exhaustive`, run only this part, drawn with {SEED}; the other tests run as usual"
-    parser.addoption("--draw", type=float, metavar="PERCENT", help=text)
+    """Add the options `--draw` and `--draw-slow`."""
+    for option, marker in DRAW_OPTIONS.items():
+        text = f"of the tests marked `{marker}`, run only this part, drawn with {SEED}; the other tests run as usual"
+        parser.addoption(option, type=float, metavar="PERCENT", help=text)
 
 
 @pytest.hookimpl(trylast=True)  # after the option -m has selected the tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    percent = config.getoption("--draw")
-    if percent is not None:
-        selected = draw_exhaustive(items, percent)
+    """Deselect the exhaustive and the slow tests except the parts that the options draw."""
+    options = {marker: config.getoption(option) for option, marker in DRAW_OPTIONS.items()}
+    percentages = {marker: percent for marker, percent in options.items() if percent is not None}
+    if percentages:
+        selected = draw_marked(items, percentages)
         config.hook.pytest_deselected(items=[item for item in items if item not in selected])
         items[:] = [item for item in items if item in selected]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let idle processes of `-n` take tests from busy ones: else one is idle for minutes while the last tests run."""
+    """Let idle processes of `-n` take tests from busy processes, so that none is idle for minutes at the end."""
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def pytest_report_header() -> str:
+    """Return the line of pytest's header that states the seed of samples."""
     return f"samples: {SEED}={os.environ[SEED]}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """State how to repeat the samples of a run in which tests failed."""
     if terminalreporter.stats.get("failed"):
         terminalreporter.write_line(f"repeat the samples of this run with {SEED}={os.environ[SEED]}")
 

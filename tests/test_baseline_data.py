@@ -45,7 +45,7 @@ def test_the_manifest_lists_the_files(level: StoredLevel) -> None:
     level.verify(level.functions)
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 60))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 25, slow=35))
 def test_the_manifest_lists_the_cases_of_each_file(function: str, level: StoredLevel) -> None:
     """Derived cases depend on the current sources: run `diopi-test gen-data` to update the list."""
     assert level.cases(function) == list_cases(IndexView(level.path(function)))
@@ -55,14 +55,14 @@ def test_the_files_are_small() -> None:
     assert sum(path.stat().st_size for path in SMOKE.iterdir()) <= LIMIT
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 60))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 25, slow=35))
 def test_a_file_holds_the_cases_of_its_function(function: str) -> None:
     file = BaselineFile(baseline_file(SMOKE, function))
     file.verify()
     assert list(file.labels) == [case.label for case in select_cases(function, "smoke")]
 
 
-@pytest.mark.parametrize("function", sampled(OPERATORS, 20))
+@pytest.mark.parametrize("function", sampled(OPERATORS, 8, slow=12))
 def test_regenerated_inputs_equal_stored_inputs(function: str) -> None:
     """They are equal up to the last digit, in which the mathematical library of another machine may differ."""
     file = BaselineFile(baseline_file(SMOKE, function))

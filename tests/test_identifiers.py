@@ -76,7 +76,8 @@ def class_modules() -> dict[str, list[str]]:
     modules = defaultdict(list)
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            source = path.read_text("utf-8")
+            for node in ast.walk(ast.parse(source)) if "class " in source else ():
                 if isinstance(node, ast.ClassDef):
                     modules[node.name].append(str(path.relative_to(ROOT)))
     return modules

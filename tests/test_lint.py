@@ -24,7 +24,8 @@ SETTING = re.compile(r"(disable_error_code|disallow_\w+|ignore\w*|exclude\w*|omi
 def exceptions() -> Iterator[tuple[str, str]]:
     """Yield the place and the comment of each exception."""
     for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))):
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        source = path.read_text("utf-8")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline) if EXCEPTION.search(source) else ():
             if token.type == tokenize.COMMENT and EXCEPTION.search(token.string):
                 yield f"{path.relative_to(ROOT)}:{token.start[0]}", token.string
 

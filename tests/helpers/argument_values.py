@@ -1,7 +1,7 @@
 """Distinct values for the arguments of every function.
 
-Tests of the marshalling between Python and C (`diopi_impl/test_marshalling.py`) pass these values through a compiled
-library. A value that arrives at another parameter than its own is noticed, because no two are equal.
+Tests of the marshalling between Python and C (`tests/diopi_impl/test_marshalling.py`) pass these values through a
+compiled library. A value that arrives at another parameter than its own is noticed, because no two are equal.
 """
 
 from __future__ import annotations

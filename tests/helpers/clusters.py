@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,8 @@ HELPERS = Path(__file__).parent
 
 T = TypeVar("T")
 
-WORKER = ("dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard")
-"""The command of a worker; without its nanny process, nothing restarts a worker."""
-
-DEVICE = ("--resources", "device=1")
-"""Options of a worker that states that it has one device, as runs of the suite require."""
+WORKER = ("dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--resources", "device=1")
+"""The command of a worker with one device, as runs of the suite require; without a nanny, nothing restarts it."""
 
 
 @dataclass
@@ -38,15 +35,12 @@ class LocalCluster:
 
 
 @contextmanager
-def local_cluster(
-    folder: Path, workers: int, words: Sequence[str] = DEVICE, **environment: str
-) -> Iterator[LocalCluster]:
+def local_cluster(folder: Path, workers: int, **environment: str) -> Iterator[LocalCluster]:
     """Start a cluster with a number of workers, and stop it afterwards.
 
     Args:
         folder: the working directory of its processes, in which each has a log.
         workers: the number of workers.
-        words: options of the workers.
         environment: variables of all processes.
 
     Yields:
@@ -66,7 +60,7 @@ def local_cluster(
     try:
         start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         address = wait_until(lambda: address_in(folder / "0.log"))
-        started = [start(*WORKER, *words, "--host", "127.0.0.1", address) for _ in range(workers)]
+        started = [start(*WORKER, "--host", "127.0.0.1", address) for _ in range(workers)]
         for number in range(1, workers + 1):
             wait_until(lambda number=number: "Registered to:" in (folder / f"{number}.log").read_text())
         yield LocalCluster(address, started)

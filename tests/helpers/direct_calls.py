@@ -1,4 +1,7 @@
-"""Call PyTorch directly with the cases of the smoke level, and find the demanded cases that it does not pass."""
+"""Call PyTorch directly with the cases of the smoke level, and find the demanded cases that it does not pass.
+
+A case is demanded if its class must pass for a run to succeed (`CaseClass.is_demanded`).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def outcomes(functions: Iterable[str]) -> Iterator[tuple[BaselineCase, CaseClass
 
 
 def unmet_demands(functions: Iterable[str]) -> list[str]:
-    """Return the demanded cases that PyTorch rejects or does not pass, with the reasons; waived limits are accepted."""
+    """Return the demanded cases that fail, with the reasons; waived cases and missing functions are accepted."""
     passing = (Verdict.passed, Verdict.not_implemented)
     return [
         f"{case.id}: {outcome.message}"

@@ -1,4 +1,4 @@
-"""Which half-precision cases reject a vendor that accumulates in half precision.
+"""Find the half-precision cases that reject a vendor which accumulates in half precision.
 
 The emulated vendor is the reference, whose sums are rounded to the element type of the case after each term.
 """

@@ -20,7 +20,7 @@ def _train(model: nn.Module, optimizer: torch.optim.Optimizer, compute_loss: Cal
 
 
 def train_convolutional_network() -> None:
-    """Convolutions, batch normalization, pooling and SGD with momentum."""
+    """Train a network with convolutions, batch normalization and pooling, by SGD with momentum."""
     model = nn.Sequential(
         nn.Conv2d(3, 6, 3, padding=1),
         nn.BatchNorm2d(6),
@@ -39,7 +39,7 @@ def train_convolutional_network() -> None:
 
 
 def train_transformer_encoder() -> None:
-    """Fused attention, dropout, bfloat16 and Adam."""
+    """Train a network with fused attention and dropout in bfloat16, by Adam."""
     model = nn.TransformerEncoder(
         nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, activation="gelu", batch_first=True, norm_first=True),
         2,
@@ -56,7 +56,7 @@ def train_transformer_encoder() -> None:
 
 
 def train_recurrent_network() -> None:
-    """An embedding, LSTM and GRU, and RMSprop."""
+    """Train a network with an embedding, an LSTM and a GRU, by RMSprop."""
     embedding, first, second, head = nn.Embedding(11, 8), nn.LSTM(8, 8, 2), nn.GRU(8, 6), nn.Linear(6, 11)
     tokens = torch.arange(24).view(8, 3) % 11
 
@@ -69,7 +69,7 @@ def train_recurrent_network() -> None:
 
 
 def train_spectral_network() -> None:
-    """Fourier transforms, complex products, an elementwise loss and Adagrad."""
+    """Train a network with Fourier transforms, complex products and an elementwise loss, by Adagrad."""
     weight, bias = nn.Parameter(torch.randn(9, dtype=torch.complex64)), nn.Parameter(torch.zeros(16))
     x = torch.randn(5, 16)
 
@@ -81,7 +81,10 @@ def train_spectral_network() -> None:
 
 
 def train_upsampling_network() -> None:
-    """Transposed convolution, interpolation, instance normalization, float64, and Adam over lists of tensors."""
+    """Train a network with transposed convolution, interpolation and instance normalization in float64, by AdamW.
+
+    The optimizer uses operators on lists of tensors.
+    """
     model = nn.Sequential(
         nn.Conv2d(2, 4, 3, padding=1),
         nn.InstanceNorm2d(4, affine=True),

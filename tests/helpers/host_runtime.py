@@ -20,14 +20,14 @@ class HostRuntime:
     Attributes:
         memory: the allocated blocks by address.
         streams: the numbers of the existing streams.
-        synchronised: how many times a program has waited for a stream.
-        limit: the number of bytes from which on an allocation fails.
+        synchronized: how many times a program has waited for a stream.
+        limit: the largest number of bytes of an allocation; a larger one fails.
         error: the message of the last failed allocation.
     """
 
     memory: dict[int, np.ndarray] = field(default_factory=dict)
     streams: set[int] = field(default_factory=set)
-    synchronised: int = 0
+    synchronized: int = 0
     limit: int = 1 << 40
     error: str = ""
 
@@ -40,7 +40,7 @@ class HostRuntime:
         self.streams.remove(stream)
 
     def stream_sync(self, stream: int) -> None:
-        self.synchronised += 1
+        self.synchronized += 1
 
     def malloc(self, nbytes: int) -> int:
         """Return the address of a new block; 0 beyond the limit."""

@@ -53,13 +53,13 @@ class Fault:
         name: the name of the fault in the vendor; it occurs in one case.
         verdicts: the accepted verdicts of that case, separated by spaces.
         words: a regular expression that the message of the case must contain.
-        neighbours: the accepted verdicts of the other cases of the function.
+        neighbors: the accepted verdicts of the other cases of the function.
     """
 
     name: str
     verdicts: str = "crashed"
     words: str = ""
-    neighbours: str = "passed"
+    neighbors: str = "passed"
 
 
 @dataclass(frozen=True)
@@ -185,10 +185,10 @@ def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault
         yield f"{fault.name}: {case['verdict']} instead of {fault.verdicts}: {case['message'][:300]!r}"
     if not re.search(fault.words, case["message"]):
         yield f"{fault.name}: no {fault.words!r} in {case['message'][:300]!r}"
-    for neighbour in (entry for entry in cases.values() if entry["function"] == function and entry is not case):
-        if neighbour["verdict"] not in fault.neighbours.split():
-            message = neighbour["message"][:300]
-            yield f"{fault.name}: its neighbour {neighbour['id']} {neighbour['verdict']}: {message!r}"
+    for neighbor in (entry for entry in cases.values() if entry["function"] == function and entry is not case):
+        if neighbor["verdict"] not in fault.neighbors.split():
+            message = neighbor["message"][:300]
+            yield f"{fault.name}: its neighbor {neighbor['id']} {neighbor['verdict']}: {message!r}"
 
 
 def _miscounts(run: Run) -> Iterator[str]:

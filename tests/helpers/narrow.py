@@ -35,7 +35,7 @@ def _add_one_to_last_element(result: Tensor) -> None:
 
 
 def _vendor_wrong_for_shapes(is_affected: Callable[[tuple[int, ...]], bool]) -> FaultyVendor:
-    """Return a vendor whose last element is wrong if `is_affected` is true for the shape of the result."""
+    """Return a vendor whose last result element is wrong if `is_affected` is true for the shape of the result."""
 
     def corrupt(arguments: dict[str, Any]) -> None:
         result = _result(arguments)

@@ -1,7 +1,8 @@
 """Call references in tests, and compute gradients by finite differences for comparison.
 
 The reference of a function computes its expected results in float64. A result may carry remarks, such as an estimate of
-its error or a mask of unspecified elements; `value` and `call` return the numbers alone, `raw` keeps the remarks.
+its error or a mask of unspecified elements; `call_reference` returns only the numbers, `call_with_remarks` also the
+remarks.
 """
 
 from collections.abc import Callable
@@ -19,21 +20,21 @@ STEP = 2.0**-17
 """The step of finite differences: near the cube root of eps, where a central difference is most accurate."""
 
 
-def value(result: Any) -> Any:
+def without_remarks(result: Any) -> Any:
     """Return a reference's result as arrays without remarks; the results of a list or tuple as a list."""
     if isinstance(result, (list, tuple)):
-        return [value(entry) for entry in result]
+        return [without_remarks(entry) for entry in result]
     if isinstance(result, Remark):
-        return value(strip_remarks(result))
+        return without_remarks(strip_remarks(result))
     return None if result is None else np.asarray(result)
 
 
-def call(name: str, *arguments: Any, **keywords: Any) -> Any:
+def call_reference(name: str, *arguments: Any, **keywords: Any) -> Any:
     """Call the reference of the function `name`, and return the results as arrays without remarks."""
-    return value(raw(name, *arguments, **keywords))
+    return without_remarks(call_with_remarks(name, *arguments, **keywords))
 
 
-def raw(name: str, *arguments: Any, **keywords: Any) -> Any:
+def call_with_remarks(name: str, *arguments: Any, **keywords: Any) -> Any:
     """Call the reference of the function `name`, and return the results with their remarks.
 
     Args:
@@ -52,7 +53,7 @@ def raw(name: str, *arguments: Any, **keywords: Any) -> Any:
         return function(*arguments, **keywords)
 
 
-def difference(function: Callable[[Array], Array], x: Array, grad: Array | float = 1.0) -> Array:
+def numerical_gradient(function: Callable[[Array], Array], x: Array, grad: Array | float = 1.0) -> Array:
     """Return the gradient of Re Σ conj(grad) · function(x) with respect to x by central differences.
 
     For complex x, it is the gradient by the real part plus i times the gradient by the imaginary part, as in PyTorch.

@@ -56,6 +56,7 @@ vendor = Vendor(
 
 @vendor.implements("diopiNeg")
 def neg(input: NDArray[Any]) -> NDArray[Any]:
+    """Return −input."""
     return -input
 
 

@@ -20,12 +20,12 @@ RUNNER_FLAGS = (f"-I{ROOT / 'lib_rt' / 'src'}", "-D_DEFAULT_SOURCE", "-fvisibili
 
 
 def build_runner(target: Path, *flags: str) -> Path:
-    """Build the runner with further flags."""
+    """Build the runner with additional flags of the compiler, and return its path."""
     return build(target, "c", RUNNER_SOURCES, "-O1", *RUNNER_FLAGS, *flags)
 
 
 def compile_object(source: Path, folder: Path) -> Path:
-    """Compile a source of a vendor to an object file."""
+    """Compile a source of a vendor in C to an object file in a folder, and return the path of this file."""
     target = folder / f"{source.stem}.o"
     run_quietly(
         ["cc", "-std=c11", "-D_GNU_SOURCE", "-O1", f"-I{headers.INCLUDE_DIR}", "-c", str(source), "-o", str(target)]

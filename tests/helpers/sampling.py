@@ -1,11 +1,15 @@
-"""Samples of parameters that are too many for every run: `-m exhaustive` runs the rest, with `--draw` a part of it."""
+"""Draw samples of tests that are too many or too slow for every run.
+
+`-m exhaustive` runs the parameters that a sample leaves out, and `-m slow` runs the tests that take several seconds.
+`--draw` and `--draw-slow` run a part of them.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -27,36 +31,41 @@ def draw_sample(items: Iterable[Any], size: int) -> list[Any]:
     return random.Random(os.environ[SEED]).sample(list(items), size)
 
 
-def sampled(items: Iterable[Any], size: int) -> list[Any]:
-    """Return the items as parameters of a test; those that are not in the sample are marked `exhaustive`.
+def sampled(items: Iterable[Any], size: int, slow: int = 0) -> list[Any]:
+    """Return the items as parameters of a test; those that are not in the sample are marked `slow` or `exhaustive`.
 
     Args:
         items: The values of the parameter, or tuples of the values of several parameters.
         size: The number of items in the sample.
+        slow: The number of further items that are drawn and marked `slow`, so that CI also tests them.
 
     Returns:
         Parameters for `pytest.mark.parametrize`.
     """
     parameters = [item if isinstance(item, tuple) else (item,) for item in items]
-    sample = set(draw_sample(range(len(parameters)), min(size, len(parameters))))
+    sample = draw_sample(range(len(parameters)), min(size + slow, len(parameters)))
+    marks: dict[int, Any] = {**dict.fromkeys(sample, pytest.mark.slow), **dict.fromkeys(sample[:size], ())}
     return [
-        pytest.param(*values, marks=() if number in sample else pytest.mark.exhaustive)
+        pytest.param(*values, marks=marks.get(number, pytest.mark.exhaustive))
         for number, values in enumerate(parameters)
     ]
 
 
-def draw_exhaustive(items: Iterable[pytest.Item], percent: float) -> Collection[pytest.Item]:
-    """Return a part of the tests that are marked `exhaustive`, drawn with the seed, and all other tests.
+def draw_marked(items: Iterable[pytest.Item], percentages: Mapping[str, float]) -> Collection[pytest.Item]:
+    """Return a part of the tests that have certain markers, drawn with the seed, and all tests without these markers.
 
     Args:
         items: The tests.
-        percent: The part of the marked tests, rounded up to a whole number of tests.
+        percentages: By marker, the part of its tests, rounded up to a whole number of tests. The first marker of a
+            test decides.
 
     Returns:
         The tests, in no particular order.
     """
-    groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    groups: dict[str | None, list[pytest.Item]] = {name: [] for name in (None, *percentages)}
     for item in items:
-        groups[item.get_closest_marker("exhaustive") is not None].append(item)
-    size = math.ceil(len(groups[True]) * min(percent, 100) / 100)
-    return {*groups[False], *draw_sample(groups[True], size)}
+        groups[next((name for name in percentages if item.get_closest_marker(name) is not None), None)].append(item)
+    selected = set(groups[None])
+    for name, percent in percentages.items():
+        selected.update(draw_sample(groups[name], math.ceil(len(groups[name]) * min(percent, 100) / 100)))
+    return selected

@@ -25,7 +25,7 @@ def session_folder(factory: pytest.TempPathFactory) -> Path:
 
 
 def fill_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], Any]) -> Path:
-    """Return a folder of this session that `fill` has filled; call it unless another process has.
+    """Return a folder of this session that `fill` has filled; call `fill` unless another process has called it.
 
     Args:
         factory: The fixture `tmp_path_factory`.

@@ -10,10 +10,12 @@ from small_vendor import Array, small_vendor
 
 
 def sine(input: Array) -> Array:
+    """Return the sine of each element."""
     return np.sin(input)
 
 
 def bitwise_not(input: Array) -> Array:
+    """Return each element with all bits inverted."""
     return np.invert(input)
 
 

@@ -22,6 +22,7 @@ def small_vendor(**implementations: Callable[..., Any]) -> Vendor:
 
 
 def square_root(input: Array) -> Array:
+    """Return the square root of each element."""
     return np.sqrt(input)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from hostile import BASELINE, HELPERS
+import commands
+import pytest
+from hostile import BASELINE
 from reports import read_report
+from shared_folders import fill_once
 
 FUNCTIONS_IN_C = (
     *("diopiAbs", "diopiAbsInp", "diopiAdd", "diopiArgmax", "diopiCat", "diopiClipGradNorm", "diopiDiv", "diopiEqual"),
@@ -21,17 +24,8 @@ FUNCTIONS_IN_C = (
 
 
 def diopi_test(*words: object, folder: Path, status: int | None = None, **variables: str) -> str:
-    """Run the command line in a folder; return its output."""
-    path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder), **variables}
-    done = subprocess.run(
-        [sys.executable, "-m", "diopi_test", *map(str, words)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    """Run `diopi-test` with its state in a folder, and return the output; assert the exit status unless it is None."""
+    done = commands.run_here(*words, XDG_STATE_HOME=str(folder), **variables)
     assert status is None or done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -43,8 +37,26 @@ def bundle(folder: Path, *words: object) -> Path:
     return path
 
 
+class Bundles(Protocol):
+    """A function that returns the bundle of a selection of smoke cases."""
+
+    def __call__(self, *words: str) -> Path:
+        """Return the bundle of the cases that these options select. Tests must not change the file."""
+        ...
+
+
+def shared_bundles(factory: pytest.TempPathFactory) -> Bundles:
+    """Return a function that writes the bundle of each selection once per session."""
+
+    def shared(*words: str) -> Path:
+        digest = hashlib.sha256("\n".join(words).encode()).hexdigest()
+        return fill_once(factory, f"bundle_{digest[:16]}", lambda folder: bundle(folder, *words)) / "cases.diopi"
+
+    return shared
+
+
 def run_runner(runner: Path, *words: object, status: int | None = 0, **variables: str) -> str:
-    """Run the runner; return what it prints."""
+    """Run the runner, and return what it prints; assert the exit status unless it is None."""
     done = subprocess.run(
         [str(runner), *map(str, words)],
         capture_output=True,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import random
 from collections.abc import Collection
 from typing import Any
 
 from diopi_impl.base import BaseVendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.jax_cpu import vendor as jax_cpu
+from diopi_proto.interface import prototypes
 from diopi_proto.types import Error
 from lib_rt import Context, Device
 
@@ -101,3 +104,15 @@ class Spoilt(Altered):
 
 limited = Altered(Limited(2**20))
 """A vendor with 1 MiB of memory, which separate processes name as `torch_devices:limited`."""
+
+
+class Halved(Altered):
+    """A vendor without half of its functions, drawn with the seed of drawn tests."""
+
+    def __init__(self) -> None:
+        names = sorted(prototypes())
+        super().__init__(lacks=random.Random(os.environ.get("DIOPI_SAMPLE_SEED")).sample(names, len(names) // 2))
+
+
+halved = Halved()
+"""A vendor without half of the functions, which separate processes name as `torch_devices:halved`."""

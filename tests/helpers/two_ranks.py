@@ -270,6 +270,29 @@ def data_parallel_training(rank: int) -> None:
 
 
 @trial
+def synchronized_batch_normalization(rank: int) -> None:
+    """Check that batches of different sizes on two ranks are normalized like one batch on the CPU."""
+    torch.manual_seed(1)
+    whole, gradient, rows = torch.randn(6, 3, 4, 5), torch.randn(6, 3, 4, 5), slice(2) if rank == 0 else slice(2, 6)
+    layer = nn.BatchNorm2d(3)
+    nn.init.normal_(layer.weight)
+    synchronized = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(layer)).to("diopi")
+    batch, part = whole.clone().requires_grad_(), whole[rows].to("diopi").requires_grad_()
+    layer(batch).backward(gradient)
+    synchronized(part).backward(gradient[rows].to("diopi"))
+    weight_gradient = synchronized.weight.grad.clone()
+    dist.all_reduce(weight_gradient)
+    for found, expected in (
+        (part.grad, batch.grad[rows]),
+        (weight_gradient, layer.weight.grad),
+        (synchronized.running_mean, layer.running_mean),
+        (synchronized.running_var, layer.running_var),
+    ):
+        torch.testing.assert_close(found.cpu(), expected, rtol=1e-5, atol=1e-5)
+    assert diopi_torch.fallbacks() == {}
+
+
+@trial
 def sharded_training(rank: int) -> None:
     """Check that training with sharded parameters agrees with training on one rank."""
     own_batch = tuple(tensor.to("diopi") for tensor in make_batch(rank))

@@ -114,7 +114,7 @@ def close_streams() -> None:
 
 
 def write_to_all_descriptors() -> None:
-    """Write to all file descriptors. A reader that expects a length at the beginning waits for a mebibyte."""
+    """Write to all file descriptors. The first bytes, read as the length of a message, announce a mebibyte."""
     for descriptor in range(3, 1024):
         with suppress(OSError):  # not open, or not for writing
             os.write(descriptor, b"\x00\x10\x00\x00not mine")
@@ -179,7 +179,12 @@ FAULTS: dict[str, Callable[[], object]] = {
 
 
 def execute_fault(place: str, is_special: bool = True) -> None:
-    """Execute the fault that the environment specifies for `place`."""
+    """Execute the fault that the environment specifies for a place.
+
+    Args:
+        place: the name of a function, `import` or `device`.
+        is_special: whether to execute a fault without a star; a fault with a star is always executed.
+    """
     entries = (entry.split("=") for entry in os.environ.get("DIOPI_TEST_FAULT", "").split(",") if entry)
     fault = dict(entries).get(place, "")
     if fault and (is_special or fault.endswith("*")):

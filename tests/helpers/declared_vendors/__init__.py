@@ -7,6 +7,7 @@ has `tests/helpers` on its path, `declared_vendors:tf32` names a vendor.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from declared_vendors.convolutions import fft_replacements, winograd_replacements
@@ -26,6 +27,10 @@ from declared_vendors.products import (
 from declared_vendors.sums import sum_in_changing_order, sum_in_half, sum_replacements
 from diopi_impl.numerics import ErrorBound, Numerics, shipped_numerics
 from diopi_impl.numerics.declaration import Products
+from diopi_proto.types import Dtype
+
+OF_FACTORS = {"tf32": "tf32-factors", "hf32": "hf32-factors", "bf16": "bfloat16-factors", "bf16x3": "split-factors"}
+"""The ends of the diagnoses that name a format of the factors of products."""
 
 SIGNIFICANT_BITS = {"tf32": 11, "hf32": 12, "bf16": 8}
 """The significant bits of the factors of products, by declared format."""
@@ -34,9 +39,15 @@ CORRECTLY_ROUNDED = ("divide", "reciprocal", "sqrt")
 """Functions that are correctly rounded where others have errors of several units in the last place."""
 
 
-def _with_products(name: Products, multiply: Multiply) -> EmulatedVendor:
+def _with_products(name: Products, multiply: Multiply, unchanged: Collection[Dtype] = ()) -> EmulatedVendor:
     """Return a vendor that computes products of float32 factors by `multiply`, as a device with this format does."""
-    return EmulatedVendor(name, Numerics(name=name, float32_products=name), product_replacements(multiply, SINGLE))
+    declared, replacements = Numerics(name=name, float32_products=name), product_replacements(multiply, SINGLE)
+    return EmulatedVendor(name, declared, replacements, unchanged=unchanged, diagnoses=_naming_factors(name))
+
+
+def _naming_factors(name: Products) -> Sequence[str]:
+    """Return the diagnoses of products with factors of a format. With dropout, the weights of attention show less."""
+    return f"products-of-{OF_FACTORS[name]}", "inaccurate-attention-weights"
 
 
 def _with_errors(name: str, bounds: dict[str, tuple[ErrorBound, ...]]) -> EmulatedVendor:
@@ -50,27 +61,35 @@ tf32_truncated = EmulatedVendor(
     "TF32 by truncation",
     Numerics(name="tf32-truncated", float32_products="tf32"),
     product_replacements(partial(multiply_truncated, SIGNIFICANT_BITS["tf32"]), SINGLE),
+    diagnoses=_naming_factors("tf32"),
 )
 hf32 = _with_products("hf32", partial(multiply_rounded, SIGNIFICANT_BITS["hf32"]))
-bf16 = _with_products("bf16", partial(multiply_rounded, SIGNIFICANT_BITS["bf16"]))
+bf16 = _with_products("bf16", partial(multiply_rounded, SIGNIFICANT_BITS["bf16"]), unchanged=(Dtype.float16,))
+"""Does not round factors of float16 that torch_cpu converts to float32: bfloat16 has fewer bits than float16."""
 bf16x3 = _with_products("bf16x3", multiply_in_three_parts)
 half_accumulation = EmulatedVendor(
     "half accumulation",
     Numerics(name="half-accumulation", half_accumulation="half"),
     product_replacements(accumulate_in_half, HALF) | sum_replacements(sum_in_half, HALF),
+    diagnoses=["half-accumulated-in-half"],
 )
 winograd_f2 = EmulatedVendor(
     "winograd F(2x2, 3x3)",
     Numerics(name="winograd-f2", convolutions=frozenset({"direct", "winograd-f2"})),
     winograd_replacements(2),
+    diagnoses=["winograd-convolution"],
 )
 winograd_f4 = EmulatedVendor(
     "winograd F(4x4, 3x3)",
     Numerics(name="winograd-f4", convolutions=frozenset({"direct", "winograd-f4"})),
     winograd_replacements(4),
+    diagnoses=["winograd-convolution"],
 )
 fft = EmulatedVendor(
-    "FFT convolutions", Numerics(name="fft", convolutions=frozenset({"direct", "fft"})), fft_replacements()
+    "FFT convolutions",
+    Numerics(name="fft", convolutions=frozenset({"direct", "fft"})),
+    fft_replacements(),
+    diagnoses=["fourier-convolution"],
 )
 
 _FAST_MATH = shipped_numerics("fast-math")
@@ -81,6 +100,7 @@ fast_math = EmulatedVendor(
     _FAST_MATH,
     flush_replacements(inexact_replacements(_FAST_MATH.elementary), arguments=True),
     compositions(),
+    diagnoses=["inaccurate-approximation", "intrinsic-outside-its-range", "tanh-approximation"],
 )
 two_ulp = _with_errors("two-ulp", {name: (ErrorBound(ulp=2),) for name in FUNCTIONS if name not in CORRECTLY_ROUNDED})
 four_ulp = _with_errors("four-ulp", {name: (ErrorBound(ulp=4),) for name in FUNCTIONS if name not in CORRECTLY_ROUNDED})
@@ -94,14 +114,15 @@ flush_inputs = EmulatedVendor(
     Numerics(name="flush-inputs", subnormals="flush-inputs"),
     flush_replacements({}, arguments=True),
 )
+SUMMING_FAMILIES = ["attention", "conv", "linalg", "llm", "lmdeploy", "loss", "norm", "pool", "reduction", "sparse"]
+"""The families with functions in which torch_cpu calls an operator that multiplies matrices, or sums or averages."""
+
 changing_order = EmulatedVendor(
     "split-K",
-    Numerics(
-        name="split-k",
-        sum_order={"attention": "run-to-run", "linalg": "run-to-run", "conv": "run-to-run", "reduction": "run-to-run"},
-    ),
+    Numerics(name="split-k", sum_order=dict.fromkeys(SUMMING_FAMILIES, "run-to-run")),
     product_replacements(multiply_in_changing_order, SINGLE)
     | sum_replacements(sum_in_changing_order, (*SINGLE, *HALF)),
+    diagnoses=["sums-in-changing-order"],
 )
 
 EMULATED = {

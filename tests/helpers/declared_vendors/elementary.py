@@ -54,6 +54,9 @@ def compositions() -> dict[str, Callable[..., Any]]:
 def _compute_inexactly(name: str, bounds: Sequence[ErrorBound], func: Any, *operands: Any, **keywords: Any) -> Any:
     """Compute a function and add errors as large as the bounds permit."""
     exact = func(*operands, **keywords)
+    # PyTorch copies the base for the exponent 1, and multiplies for the exponent 2
+    if name == "pow" and not isinstance(operands[1], Tensor) and operands[1] in (1, 2):
+        return exact
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if exact.dtype not in (torch.float32, torch.float16, torch.bfloat16) or keywords.get("rounding_mode"):
         return exact
