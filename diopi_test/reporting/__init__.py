@@ -1,6 +1,8 @@
-"""Reports of finished runs, for people and programs.
+"""Reports of runs, for people and programs.
 
-`reading` reads a report from its JSON or from a log. `html`, `markdown` and `junit` write reports for people, for
-discussions of a change and for build servers. `comparison` compares two runs. `evidence` packs a run and everything
-from which its result is derived into an archive.
+- `reading` reads a report from its JSON file or derives it from the log of a run.
+- `html` writes pages for people, `markdown` comments for the discussion of a change, `junit` files for build servers.
+- `comparison` compares two runs case by case.
+- `evidence` packs a run into an archive, with everything from which its result is derived; `signature` signs it.
+- `history` stores the results of many runs in a database and finds trends in them.
 """

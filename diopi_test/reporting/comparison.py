@@ -1,4 +1,8 @@
-"""Comparison of two runs, case by case."""
+"""Comparison of two runs: changed verdicts, larger errors and longer durations.
+
+A *case* is one call of a function with its expected results. The *budget* of a result is the largest error it may have.
+The *ratio* of a case is its largest error divided by the budget, so that cases of all functions can be compared.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +21,28 @@ SUCCESSFUL = frozenset({Verdict.passed, Verdict.waived})
 """The verdicts of cases that do not count against the vendor."""
 
 FACTOR = 2.0
-"""The default factor by which the share of the budget, or the duration, must grow to be reported."""
+"""The default factor by which the error / budget of a case, or the duration of a function, must grow to be reported."""
 
 LEAST_RATIO = 0.1
-"""Ratios of error to error budget below this number are not reported, however much they grow."""
+"""An error / budget below this number is not reported, however much it grew, because it is far from a failure."""
 
 LEAST_SECONDS = 1.0
-"""If all cases of a function take less time in seconds, a slowdown is not reported, because short times vary."""
+"""The shortest total duration of a function's cases, in seconds, for which a slowdown is reported.
+
+This limit applies to functions without timed calls. Shorter durations vary too much between runs.
+"""
 
 LEAST_TIMED = 20e-6
-"""If the timed calls of a function together take less additional time in seconds, the slowdown is not reported."""
+"""The smallest increase of a function's total timed duration, in seconds, that is reported as a slowdown."""
 
 
 class OutcomeChange(StrEnum):
     """The kinds of change between the outcomes of a case in two runs.
 
     Attributes:
-        broken: the case passed or was waived before and is not now, or it fails now and did not fail before.
-        fixed: the case passes or is waived now, and was not before.
+        broken: the case passed or was waived in the first run and neither in the second; or it failed only in the
+            second run.
+        fixed: the case passed or was waived in the second run, and neither in the first.
         otherwise: the verdict changed in another way.
         new: only the second run has the case.
         gone: only the first run has the case.
@@ -150,11 +158,13 @@ class ReportComparison:
     """The comparison of two runs.
 
     Attributes:
+        schema_version: the version of the JSON format of reports and comparisons.
+        before, after: the first and the second run.
         same: the number of cases with the same outcome in both runs.
         cases: the cases with different outcomes, sorted by ID.
         less_accurate: the cases that use more of their budget, by the factor of the increase.
         slower: the functions that took longer, by the factor of the increase.
-        selections_differ: whether the runs selected different cases of one baseline.
+        selections_differ: whether both runs are complete and used the same baseline, but selected different cases.
     """
 
     schema_version: int
@@ -172,13 +182,17 @@ class ReportComparison:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return the numbers of cases with each change, of less accurate cases, slower functions and equal cases."""
+        """Return the number of entries by kind, as reports display them.
+
+        The keys are the kinds of change in the order of `OutcomeChange`, `less accurate`, `slower`, and `alike` for the
+        cases with the same outcome in both runs.
+        """
         accuracy = {"less accurate": len(self.less_accurate), "slower": len(self.slower)}
         return {change: len(self.cases_with(change)) for change in OutcomeChange} | accuracy | {"alike": self.same}
 
     @property
     def warnings(self) -> Iterator[str]:
-        """Yield the reasons why the comparison may be misleading; different declared numerics come first."""
+        """Yield a sentence for each reason why the comparison may be misleading; different numerics come first."""
         if self.numerics_differ:
             yield (
                 f"the runs have different declared numerics: {self.before.numerics.title} before, "
@@ -192,7 +206,7 @@ class ReportComparison:
                 "new and gone cases say nothing about the vendor"
             )
         if self.before.baseline != self.after.baseline:
-            yield "the baselines are not the same: cases of one name may be different ones"
+            yield "the baselines differ: cases with the same ID may be different cases"
         for name, run in (("before", self.before), ("after", self.after)):
             if run.incomplete:
                 yield f"the run {name} is incomplete: cases that are gone, or new, may not have been run"
@@ -205,7 +219,7 @@ class ReportComparison:
 
     @property
     def exit_status(self) -> int:
-        """Return 1 if a case that counts is broken, 3 if a run has errors, else 0."""
+        """Return 1 if a case that affects conformance is broken, else 3 if one of the runs has errors, else 0."""
         if any(case.counts for case in self.cases_with(OutcomeChange.broken)):
             return 1
         return 3 if self.before.errors or self.after.errors else 0
@@ -217,10 +231,11 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
     Args:
         before: The report of the first run.
         after: The report of the second run.
-        factor: The factor by which the share of the budget, or the duration, must grow to be reported.
+        factor: The factor by which the error / budget of a case, or the duration of a function, must grow to be
+            reported.
 
     Returns:
-        The comparison.
+        The comparison. If the runs have different declared numerics, accuracy is not compared.
     """
     old, new = _add_passed_pools(*({case.id: case for case in report.cases} for report in (before, after)))
     changed = [_changed(old.get(name), new.get(name), after) for name in sorted({*old, *new})]
@@ -244,15 +259,15 @@ def _add_passed_pools(
 ) -> tuple[Mapping[str, CaseRecord], Mapping[str, CaseRecord]]:
     """Return the cases of two runs by ID, with additional passed records of pooled errors.
 
-    A run has a record of the pooled errors of a function only if the function fails this test. If only one of the runs
-    has such a record, a passed record is added to the other run. Without it, the failure would count as a new case
-    instead of a broken one.
+    The suite also tests the errors of all cases of a function together ("pooled"). A run has a record of this test only
+    if the function failed. If only one of the runs has such a record, a passed record is added to the other run.
+    Without it, the failure would be reported as a new case instead of a broken one.
     """
     return {**_passed_pools(old, new), **old}, {**_passed_pools(new, old), **new}
 
 
 def _passed_pools(run: Mapping[str, CaseRecord], second: Mapping[str, CaseRecord]) -> Mapping[str, CaseRecord]:
-    """Return passed records for failures of pooled errors in `second`, for functions of which `run` passed a case."""
+    """Return a passed record for each pooled failure in `second` whose function has a passed case in `run`, by ID."""
     tested = {case.function for case in run.values() if case.verdict is Verdict.passed}
     return {
         name: replace(case, verdict=Verdict.passed, message="")
@@ -262,18 +277,21 @@ def _passed_pools(run: Mapping[str, CaseRecord], second: Mapping[str, CaseRecord
 
 
 def _select_differently(before: Report, after: Report) -> bool:
-    """Return whether both runs are complete and used the same baseline, so that different cases mean a selection."""
+    """Return whether different cases can only result from different selections.
+
+    This is true if both runs are complete and used the same baseline.
+    """
     is_incomplete = before.summary.incomplete or after.summary.incomplete
     return before.baseline == after.baseline and not is_incomplete
 
 
 def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> ChangedCase | None:
-    """Return how the outcome of a case changed; None if it did not.
+    """Return how the outcome of a case changed; None if the verdict is equal, or successful in both runs.
 
     Args:
         old: The record in the first run; None if the run did not include the case.
         new: The record in the second run; None if the run did not include the case.
-        after: The report of the second run.
+        after: The report of the second run, whose options decide whether the case counts.
     """
     last = new or old
     assert last is not None
@@ -291,7 +309,15 @@ def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> C
 
 
 def _counts(last: CaseRecord, after: Report) -> bool:
-    """Return whether the change of a case matters: its class decides, and a failure is severe enough."""
+    """Return whether a changed case affects conformance by the options of a report.
+
+    A failed case counts if its class affects the exit status and the failure is severe enough. For any other verdict,
+    only the class decides.
+
+    Args:
+        last: The record of the case in the second run, or in the first run if the second one does not include it.
+        after: The report with the options.
+    """
     return after.counts(last) if last.verdict in UNSUCCESSFUL else after.decides(last.class_)
 
 
@@ -309,7 +335,12 @@ def _change(was: Verdict | None, now: Verdict | None) -> OutcomeChange:
 
 
 def _less_accurate(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[LessAccurate]:
-    """Yield cases that passed twice but whose error grew by more than `factor`."""
+    """Yield the cases that passed in both runs and whose error / budget grew by more than `factor`.
+
+    Args:
+        pairs: The records of each case in the first and in the second run.
+        factor: The factor.
+    """
     for old, new in pairs:
         passed = old.verdict is new.verdict is Verdict.passed
         if passed and new.ratio >= LEAST_RATIO and new.ratio > factor * old.ratio:
@@ -317,7 +348,15 @@ def _less_accurate(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float
 
 
 def _slower(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[Slower]:
-    """Yield the functions that became slower, by the timed calls if both runs have them."""
+    """Yield the functions whose duration grew by more than `factor`.
+
+    If both runs timed calls of a function, only the durations of these calls are compared. Otherwise, the total
+    durations of its cases are compared; these include the preparation and evaluation of the calls.
+
+    Args:
+        pairs: The records of each case in the first and in the second run.
+        factor: The factor.
+    """
     took, timed = _Seconds(), _Seconds()
     for old, new in pairs:
         took.add(new.function, old.seconds, new.seconds)

@@ -21,17 +21,17 @@ from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 
 RUN = "run"
-"""The suite for problems of the run: why it is incomplete, and errors that belong to no case."""
+"""The name of the test suite that contains problems of the run: why it is incomplete, and errors without a case."""
 
 COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
-"""The attributes of a suite that contain numbers, with the name of the elements that each of them counts."""
+"""The attributes of a test suite that contain a count, and for each of them the name of the counted elements."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Matches a character that XML 1.0 forbids."""
 
 
 def junit(report: Report) -> str:
-    """Return the JUnit XML document of a report."""
+    """Return the JUnit XML document of a report, including the XML declaration."""
     root = Element("testsuites", name=_text(report.title), time=f"{report.summary.seconds:.3f}")
     if problems := list(_problems(report)):
         suite = SubElement(root, "testsuite", name=RUN, time="0.000")
@@ -64,7 +64,7 @@ def _add_origin(root: Element, report: Report) -> None:
 
 
 def _problems(report: Report) -> Iterator[str]:
-    """Yield the reasons why the run says nothing about the vendor: errors, missing verdicts, or no executed case."""
+    """Yield a sentence per problem that makes the result unreliable: errors, missing verdicts, no executed case."""
     yield from report.errors
     summary = report.summary
     if summary.incomplete:
@@ -74,7 +74,7 @@ def _problems(report: Report) -> Iterator[str]:
 
 
 def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], report: Report) -> None:
-    """Add the test suite of a function, with a test case per case."""
+    """Add the test suite of a function to `root`, with one test case per case of the function."""
     seconds = sum(case.seconds for case in cases)
     suite = SubElement(root, "testsuite", name=function, time=f"{seconds:.3f}")
     for case in cases:
@@ -84,13 +84,19 @@ def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], rep
 
 
 def _count(element: Element) -> None:
-    """Set the attributes with the numbers in `COUNTED`, of a suite or of the element that contains all suites."""
+    """Set the attributes in `COUNTED` of a test suite, or of the root element, to the numbers of elements in it."""
     for name, path in COUNTED.items():
         element.set(name, str(len(element.findall(f".//{path}"))))
 
 
 def _add_outcome(element: Element, case: CaseRecord, *, counts: bool) -> None:
-    """Add the elements of a case that did not pass: its cause and severity as properties, and its outcome."""
+    """Add the outcome of a case to its test case; a passed case gets none.
+
+    Args:
+        element: The test case, to which elements are added.
+        case: The record of the case.
+        counts: Whether the case affects the exit status. If it does not, a failure is reported as skipped.
+    """
     if case.verdict is Verdict.passed:
         return
     if case.cause:
@@ -116,5 +122,5 @@ def _body(case: CaseRecord) -> Iterable[str]:
 
 
 def _text(text: str) -> str:
-    """Return a text in which characters that XML forbids are replaced by their numbers."""
+    r"""Return a text in which each character that XML 1.0 forbids is replaced by its code, such as `\x1b`."""
     return _NOT_XML.sub(lambda found: f"\\x{ord(found.group()):02x}", text)

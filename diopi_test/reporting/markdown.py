@@ -1,4 +1,7 @@
-"""Markdown of reports and comparisons, short enough for a comment on a change."""
+"""Reports and comparisons in Markdown, short enough for a comment on a pull request.
+
+Most functions yield lines without line breaks. Lists are limited to `MAX_LISTED` entries, and details are collapsed.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,32 @@ from diopi_test.results.records import CaseRecord, Counts, Report
 T = TypeVar("T")
 
 MAX_LISTED = 20
-"""The maximum number of entries in a list of cases, causes or functions. In most lists, the number of further entries
-follows."""
+"""The maximum number of entries in a list of cases, causes or functions.
+
+The lists of cases and of causes end with the number of omitted entries.
+"""
 
 LONGEST = 400
-"""The maximum number of characters of a text in code; longer messages are truncated."""
+"""The maximum number of characters of a text in inline code, such as a message; longer texts are truncated."""
 
 
 def render_report(report: Report, durations: int = 0) -> str:
-    """Return the summary of a report: counts, failed cases, and the `durations` slowest functions and cases."""
+    """Return a summary of a report in Markdown: the result, the counts by class, the causes and the failed cases.
+
+    Args:
+        report: The report.
+        durations: The number of slowest functions and cases to list; 0 for none.
+    """
     return "".join(f"{line}\n" for line in _report_lines(report, durations))
 
 
 def render_comparison(comparison: ReportComparison) -> str:
-    """Return a summary of a comparison of two runs: warnings, counts and changes, with broken cases first."""
+    """Return a comparison of two runs in Markdown: warnings, counts and changes, with broken cases first."""
     return "".join(f"{line}\n" for line in _comparison_lines(comparison))
 
 
 def _report_lines(report: Report, durations: int) -> Iterator[str]:
-    """Yield the lines of a report."""
+    """Yield the lines of the summary that `render_report` returns."""
     yield f"### {_headline(report)}"
     yield ""
     yield from _run_lines(report)
@@ -65,7 +75,7 @@ def _report_lines(report: Report, durations: int) -> Iterator[str]:
 
 
 def _run_lines(report: Report) -> Iterator[str]:
-    """Yield what identifies the run, and the conformance by family."""
+    """Yield the facts that identify the run, its command, and the conformance of each family of functions."""
     facts = {name: text for name, text in describe_run(report) if text and name != "vendor"}
     command = facts.pop("command", "")
     yield " · ".join(f"{name} {_escaped(text)}" for name, text in facts.items())
@@ -90,7 +100,10 @@ def _run_lines(report: Report) -> Iterator[str]:
 
 
 def _causes(report: Report) -> Iterator[str]:
-    """Yield a table of the causes that affect the exit status, and a line about minor failures."""
+    """Yield a table of the causes that affect the exit status, and a line about minor failures.
+
+    A cause is a group of failed cases that probably have the same defect.
+    """
     causes = [cause for cause in report.causes if cause.counts]
     if causes:
         yield f"**{headline(causes)}**"
@@ -106,7 +119,10 @@ def _causes(report: Report) -> Iterator[str]:
 
 
 def _operators(report: Report) -> Iterator[str]:
-    """Yield which operators of the vendor's framework served the functions, if the run recorded them."""
+    """Yield a table of the operators with which the vendor's framework or a library served each function.
+
+    Yield nothing if the run did not record operators.
+    """
     if lines := list(describe_overrides(report)):
         rows = [[_code(cell) if cell else "" for cell in entry.cells] for entry in list_operators(report)]
         table = _table(["function", "served by the library", "served by the framework"], rows)
@@ -158,12 +174,12 @@ def _class_name(report: Report, class_: CaseClass) -> str:
 
 
 def _numbers(counts: Counts, verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the number of cases with each verdict; zeros are empty."""
+    """Return the number of cases with each verdict as text; an empty text for 0."""
     return [f"{number:,}" if (number := counts.number([verdict])) else "" for verdict in verdicts]
 
 
 def _wrong_case(case: CaseRecord) -> Iterator[str]:
-    """Yield the lines of a failed case."""
+    """Yield the list entry of a failed case: verdict, ID and message, then details and the command that repeats it."""
     yield f"- **{case.verdict.replace('_', ' ')}** {_code(case.id)}: {_code(case.message)}"
     for line in details(case.checks):
         yield f"  - {_code(line)}"
@@ -171,7 +187,12 @@ def _wrong_case(case: CaseRecord) -> Iterator[str]:
 
 
 def _durations(report: Report, number: int) -> Iterator[str]:
-    """Yield the slowest functions and cases, and the calls that are slow for the bytes they move."""
+    """Yield tables of the slowest functions and cases, and of calls that are much slower than a copy of their data.
+
+    Args:
+        report: The report.
+        number: The maximum number of rows per table.
+    """
     functions = group_by_function(report.cases)[:number]
     rows = [[_code(entry.function), str(entry.cases), f"{entry.seconds:.2f} s"] for entry in functions]
     yield from _folded("functions that took longest", _table(["function", "cases", "took"], rows))
@@ -183,7 +204,7 @@ def _durations(report: Report, number: int) -> Iterator[str]:
 
 
 def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
-    """Yield the lines of a comparison of two runs."""
+    """Yield the lines of the comparison that `render_comparison` returns."""
     names = [_escaped(run.title) for run in (comparison.before, comparison.after)]
     yield f"### {'❌' if comparison.exit_status else '✅'} {names[0]} → {names[1]}"
     yield ""
@@ -208,7 +229,7 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
 
 
 def _changed_case(case: ChangedCase) -> Iterator[str]:
-    """Yield the line of a case whose outcome changed."""
+    """Yield the list entry of a case whose outcome changed: its ID, both verdicts and its message."""
     before, after = map(_verdict_in_words, (case.before, case.after))
     yield f"- {_code(case.id)}: {before} → {after} {_code(case.message) if case.message else ''}"
 
@@ -219,7 +240,12 @@ def _verdict_in_words(verdict: Verdict | None) -> str:
 
 
 def _list_first(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of the first cases, then the number of the others."""
+    """Yield the lines of the first `MAX_LISTED` cases, then a line with the number of omitted cases.
+
+    Args:
+        cases: The cases.
+        lines: A function that returns the lines of a case.
+    """
     for case in cases[:MAX_LISTED]:
         yield from lines(case)
     if len(cases) > MAX_LISTED:
@@ -227,7 +253,7 @@ def _list_first(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iter
 
 
 def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines that are visible after a click on the title."""
+    """Yield lines in a collapsed section, which a click on its title expands."""
     yield f"<details><summary>{title}</summary>"
     yield ""
     yield from lines

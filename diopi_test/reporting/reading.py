@@ -22,11 +22,21 @@ from diopi_test.run.recorder import LogContent
 
 
 class ReportError(Exception):
-    """A file that is not a report; the message names the file and the reason."""
+    """A file that is neither a report nor a log, or is damaged; the message names the file and the reason."""
 
 
 def read_report(path: Path) -> Report:
-    """Read the report at `path`, either JSON or a log; raise ReportError if it is neither."""
+    """Read the report at `path`.
+
+    Args:
+        path: The path of a report in JSON, or of the log of a run, from which the report is then derived.
+
+    Returns:
+        The report.
+
+    Raises:
+        ReportError: The file can't be read, is neither of them, or has an unknown schema version.
+    """
     try:
         with path.open("rb") as file:
             is_log = file.readline().startswith(b'{"kind":')
@@ -36,7 +46,10 @@ def read_report(path: Path) -> Report:
 
 
 def _read_json(text: str) -> Report:
-    """Read a report in JSON, of this or a former version."""
+    """Return the report in a JSON text of this or a former schema version.
+
+    The causes of failures are added if the version did not have them.
+    """
     content = json.loads(text)
     version = content.get("schema_version") if isinstance(content, dict) else None
     _check_version(version, "report")
@@ -46,7 +59,7 @@ def _read_json(text: str) -> Report:
 
 
 def with_causes(report: Report) -> Report:
-    """Group the failed cases of a report into causes again, and derive networks and families from their severities.
+    """Group the failed cases of a report into causes again, and update everything that depends on the severities.
 
     The verdicts, including `waived`, stay the same.
 
@@ -54,7 +67,7 @@ def with_causes(report: Report) -> Report:
         report: The report.
 
     Returns:
-        The report with new causes, networks and families.
+        The report with new causes, and with the new results of networks and families of functions.
     """
     cases, groups = assign_causes(report.cases)
     grouped = replace(report, cases=tuple(cases))
@@ -65,7 +78,12 @@ def with_causes(report: Report) -> Report:
 
 
 def with_fail_on(report: Report, fail_on: Severity) -> Report:
-    """Return the report for another least severity of failures that affect the exit status."""
+    """Return the report as if the run had been started with this `--fail-on`.
+
+    Args:
+        report: The report.
+        fail_on: The least severity of failures that affect the exit status.
+    """
     return with_causes(replace(report, fail_on=fail_on))
 
 
@@ -77,6 +95,6 @@ def _read_log(path: Path) -> Report:
 
 
 def _check_version(version: object, kind: str) -> None:
-    """Raise RecordError if files of this schema version can't be read."""
+    """Raise RecordError if files of this schema version can't be read; `kind` names the file in the message."""
     if version not in READABLE_VERSIONS:
         raise RecordError(f"expected a {kind} with schema_version {SCHEMA_VERSION}, found {version}")

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 NAMESPACE = "diopi-evidence"
-"""The purpose of a signature; a signature that was created for another purpose is rejected."""
+"""The namespace of a signature in OpenSSH, which states its purpose. Signatures in another namespace are rejected."""
 
 
 class SignatureError(Exception):
@@ -18,13 +18,16 @@ class SignatureError(Exception):
 
 
 def sign(content: bytes, key: Path) -> bytes:
-    """Return the signature of `content`; raise SignatureError if this fails.
+    """Return the signature of `content` in the format of OpenSSH.
 
-    ssh-keygen asks for the passphrase of the key if there is one.
+    If the key has a passphrase, ssh-keygen asks the user for it.
 
     Args:
         content: The bytes to sign.
         key: The file of an OpenSSH private key.
+
+    Raises:
+        SignatureError: ssh-keygen is not installed, or can't sign with this key.
     """
     with tempfile.TemporaryDirectory(prefix="diopi-sign-") as folder:
         file = Path(folder) / "content"
@@ -39,7 +42,7 @@ def check(content: bytes, signature: bytes, signers: Path | None, signer: str | 
     Args:
         content: The signed bytes.
         signature: The signature.
-        signers: The file of trusted keys, described under ALLOWED SIGNERS in ssh-keygen(1); None accepts any key.
+        signers: The file of trusted keys (see ALLOWED SIGNERS in ssh-keygen(1)); None to accept any key.
         signer: The required signer, as named in `signers`; ignored if `signers` is None.
 
     Returns:
@@ -56,7 +59,18 @@ def check(content: bytes, signature: bytes, signers: Path | None, signer: str | 
 
 
 def _ssh_keygen(*words: object, content: bytes | None = None) -> str:
-    """Return the output of ssh-keygen; raise SignatureError if it fails or is not installed."""
+    """Run ssh-keygen.
+
+    Args:
+        *words: The arguments of the command line.
+        content: The bytes that the process reads from its standard input.
+
+    Returns:
+        What the process wrote to stdout and stderr.
+
+    Raises:
+        SignatureError: ssh-keygen is not installed, or ends with an error.
+    """
     command = ["ssh-keygen", *map(str, words)]
     try:
         done = subprocess.run(command, input=content, capture_output=True, check=False)

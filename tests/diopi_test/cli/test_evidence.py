@@ -64,7 +64,7 @@ def test_submit_and_verify_reject_other_files(log: Path, tmp_path: Path) -> None
     (tmp_path / "nothing").write_text("nothing", "utf-8")
     assert call("submit", tmp_path / "nothing", tmp_path / "a.zip").exit_code == 3
     done = call("verify", log)
-    assert done.exit_code == 1 and "it is no ZIP file" in done.output
+    assert done.exit_code == 1 and "the file is not a ZIP file" in done.output
 
 
 @needs_ssh

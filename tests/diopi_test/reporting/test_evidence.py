@@ -65,7 +65,7 @@ def test_the_index_contains_the_declared_numerics() -> None:
     assert archive.evidence.numerics == NumericsInfo(tf32, tf32.digest)
     assert b"small 1.0 with numerics tf32" in archive.members["summary.md"]
     forged = dict(archive.members) | {evidence.LOG: log_of()}
-    assert "log.jsonl was changed: it is not the one that evidence.json lists" in problems(
+    assert "log.jsonl was changed: its SHA-256 or size differs from the entry in evidence.json" in problems(
         evidence.build_archive(forged)
     )
 
@@ -134,15 +134,15 @@ def other_baseline(parts: dict[str, bytes]) -> None:
     ("done", "message"),
     [
         (lambda parts: parts.pop("report.xml"), "report.xml is missing"),
-        (lambda parts: parts.update(extra=b""), "extra does not belong to it"),
+        (lambda parts: parts.update(extra=b""), "extra is in the archive, but evidence.json does not list it"),
         (change("summary.md", b"failed", b"passed"), "summary.md was changed"),
         (change("report.html", b"failed", b"passed"), "report.html was changed"),
         (another_log, "log.jsonl was changed"),
         (edited_log, "the first is line 6"),
-        (forged_report, "report.json is forged"),
-        (forged_status, "evidence.json is forged"),
-        (change(MANIFEST, b"smoke", b"large"), "the baseline's manifest does not end with its sha256"),
-        (other_baseline, "the run had another baseline"),
+        (forged_report, "report.json differs from the file that the log yields"),
+        (forged_status, "evidence.json differs from the file that the log yields"),
+        (change(MANIFEST, b"smoke", b"large"), "the baseline's manifest was changed"),
+        (other_baseline, "the run used a baseline with digest"),
     ],
 )
 def test_a_changed_member_is_named(done: Callable[[dict[str, bytes]], object], message: str) -> None:
@@ -169,7 +169,7 @@ def test_a_repacked_archive_is_rejected_with_the_reason() -> None:
         evidence.build_archive(dict(reversed(whole.items()))),
         b"more" + evidence.build_archive(whole),
     ):
-        assert any("it was packed anew" in problem for problem in problems(packed))
+        assert any("the archive was repacked" in problem for problem in problems(packed))
 
 
 def test_a_changed_byte_is_detected_wherever_it_is() -> None:
@@ -195,7 +195,7 @@ def test_a_duplicate_member_is_rejected() -> None:
             file.writestr(name, data)
         with pytest.warns(UserWarning, match="Duplicate name"):
             file.writestr(LOG, b"")
-    with pytest.raises(EvidenceError, match="twice"):
+    with pytest.raises(EvidenceError, match="same name"):
         Archive(buffer.getvalue())
 
 
