@@ -39,7 +39,13 @@ class HistoryError(Exception):
 
 
 class Addition(StrEnum):
-    """The effect of adding a run: it is new, it replaces another report of the run, or it is in the history already."""
+    """The effect of adding a run to the history.
+
+    Attributes:
+        added: the run is new in the history.
+        replaced: the run replaces an earlier report of the same run, for example after the run was resumed.
+        unchanged: the history already contained the run with the same report.
+    """
 
     added = "added"
     replaced = "replaced"
@@ -53,7 +59,9 @@ def default_path() -> Path:
 
 @final
 class History:
-    """A connection to a history. Use `opened` to create an object.
+    """A connection to the database of a history. Create it with the context manager `opened`.
+
+    The database numbers the runs. Methods take this number as `run`.
 
     Args:
         path: The path of the database.
@@ -77,8 +85,8 @@ class History:
             The history.
 
         Raises:
-            HistoryError: There is no history, the file is something else, or it is damaged. SQLite's errors while the
-                history is open are converted to HistoryError, too.
+            HistoryError: The file does not exist, is not a history, or is damaged. Errors of SQLite while the history
+                is open are converted to HistoryError as well.
         """
         if create and not path.exists():
             _create(path)
@@ -102,8 +110,8 @@ class History:
 
         Args:
             report: The report of the run.
-            origin: When, where and on which device the run took place.
-            causes: The causes of its failures.
+            origin: When, where and on which device the run took place, as `complete_origin` returns it.
+            causes: The causes of its failures, as `cause_entries` returns them.
 
         Returns:
             What the addition changed.
@@ -133,7 +141,7 @@ class History:
         self._insert("cause_functions", rows)
 
     def _insert_cases(self, run: int, report: Report) -> None:
-        """Insert the counts by class and verdict, the flaky cases and the timed calls of a run."""
+        """Insert the number of cases by class and verdict, the flaky cases and the timed calls of a run."""
         verdicts = (
             {
                 "run": run,
@@ -199,7 +207,7 @@ class History:
         return frozenset(row[0] for row in self._connection.execute("SELECT case_id FROM flaky WHERE run = ?", [run]))
 
     def timings(self, run: int) -> Mapping[str, float]:
-        """Return the duration of each timed call of a run in seconds, by case."""
+        """Return the duration of each timed call of a run in seconds, by the ID of the case."""
         return dict(self._connection.execute("SELECT case_id, seconds FROM timings WHERE run = ?", [run]).fetchall())
 
     def _read(self, kind: type[E], table: str, condition: str, *values: Any) -> Iterator[tuple[int, E]]:
@@ -208,8 +216,8 @@ class History:
         Args:
             kind: The class of the entries, whose fields are columns of the table.
             table: The name of the table.
-            condition: The end of the SQL query.
-            *values: The values of the parameters in the condition.
+            condition: The SQL after the name of the table, with parameters such as `?1`; "" for all rows.
+            *values: The values of these parameters, in order.
         """
         names = [field.name for field in fields(kind)]
         rows = self._connection.execute(f"SELECT run, {', '.join(names)} FROM {table} {condition}", values)
@@ -220,7 +228,15 @@ class History:
             yield run, kind(**content)
 
     def _insert(self, table: str, rows: Iterator[dict[str, Any]] | Sequence[dict[str, Any]]) -> int:
-        """Insert rows into a table, and return the ID of the last row; each row has its values by column."""
+        """Insert rows into a table.
+
+        Args:
+            table: The name of the table.
+            rows: The rows; each maps the names of columns to values.
+
+        Returns:
+            The SQLite row ID of the last row; 0 without rows.
+        """
         number = 0
         for row in rows:
             columns, places = ", ".join(row), ", ".join("?" * len(row))
@@ -230,7 +246,7 @@ class History:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commit everything that is executed inside, or nothing."""
+        """Execute the body in a write transaction: commit if it completes, roll back if it raises."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -246,9 +262,9 @@ def _now() -> str:
 
 
 def _create(path: Path) -> None:
-    """Create an empty history, unless another process does so first.
+    """Create an empty history at `path`; do nothing if another process creates it at the same time.
 
-    The database is created under another name and then linked to its path, so that no process sees an incomplete file.
+    The database is created under a temporary name and then linked to its path. No process sees an incomplete file.
 
     Raises:
         HistoryError: The file can't be written.

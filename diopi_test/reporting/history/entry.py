@@ -1,4 +1,8 @@
-"""The rows that a run adds to the history, which is a database of the results of many runs."""
+"""The rows that a run adds to the history, which is a database of the results of many runs.
+
+Each dataclass in this module corresponds to a table, and its fields to the columns. A cause is a group of failed cases
+that probably have the same defect.
+"""
 
 from __future__ import annotations
 
@@ -92,11 +96,13 @@ class FunctionEntry:
 
     Attributes:
         function: the name of the function.
-        cases, passed: the numbers of all cases, and of those that passed.
-        unsuccessful: the number of unsuccessful cases of classes that count, whatever their severity.
-        ratio: the largest error / budget of the cases that passed; None if none measured it.
-        ratio_case: the case with this ratio.
-        seconds: the duration of all cases.
+        cases: the number of its cases.
+        passed: the number of passed cases.
+        unsuccessful: the number of failed cases of any severity whose class affects the exit status.
+        ratio: the largest error of a passed case, divided by the largest error that is allowed; None if no case
+            measured an error greater than 0.
+        ratio_case: the ID of the case with this ratio; empty if `ratio` is None.
+        seconds: the total duration of its cases.
     """
 
     function: str
@@ -116,9 +122,10 @@ class CauseEntry:
     Attributes:
         cause: the ID of the cause.
         severity: the worst severity of its cases; empty if it is not known.
-        sentence: what its cases have in common.
-        cases, functions: the number of failed cases without a waiver, and of their functions.
-        waived: the number of waived cases.
+        sentence: a sentence that describes what its cases have in common.
+        cases: the number of failed cases without a waiver.
+        functions: the number of functions with such cases.
+        waived: the number of failed cases that a waiver allows.
     """
 
     cause: str
@@ -168,11 +175,11 @@ def run_entry(report: Report, origin: RunOrigin) -> RunEntry:
 
 
 def complete_origin(report: Report, started: str, *, device: str = "", driver: str = "", commit: str = "") -> RunOrigin:
-    """Return the origin of a run, with the values that the user states.
+    """Return when, where and on which device a run took place, with corrections by the user.
 
     Args:
         report: The report of the run.
-        started: The time to use if the report has no origin.
+        started: The start time as ISO 8601, which is used only if the report does not state its origin.
         device: The device; empty to keep the device in the report.
         driver: The version of the driver; empty to keep the version in the report.
         commit: The revision of the vendor's sources; empty to keep the revision in the report.
@@ -190,7 +197,7 @@ def complete_origin(report: Report, started: str, *, device: str = "", driver: s
 
 
 def function_entries(report: Report) -> Sequence[FunctionEntry]:
-    """Return the entries of all functions of a run, by name."""
+    """Return the entries of all functions of a run, sorted by name."""
     by_function: dict[str, list[CaseRecord]] = defaultdict(list)
     for case in report.cases:
         by_function[case.function].append(case)
@@ -198,7 +205,13 @@ def function_entries(report: Report) -> Sequence[FunctionEntry]:
 
 
 def _function_entry(name: str, cases: Sequence[CaseRecord], report: Report) -> FunctionEntry:
-    """Summarize the cases of a function: counts, the largest error ratio, and its case."""
+    """Return the entry of a function.
+
+    Args:
+        name: The name of the function.
+        cases: The records of its cases.
+        report: The report of the run, which decides which classes count.
+    """
     verdicts = Counter(case.verdict for case in cases)
     passed = [case for case in cases if case.verdict is Verdict.passed and math.isfinite(case.ratio)]
     closest = max(passed, key=lambda case: case.ratio, default=None)
@@ -247,8 +260,8 @@ def _waived_cause_entries(report: Report, waived: Mapping[str, Sequence[CaseReco
     """Yield the entries of the causes whose cases are all waived.
 
     Args:
-        report: The report of the run. It doesn't describe these causes.
-        waived: The cases of each of these causes, by the ID of the cause.
+        report: The report of the run. Its list of causes does not contain these causes.
+        waived: The records of the waived cases of each of these causes, by the ID of the cause.
     """
     groups = group_cases([remove_waiver(case) for case in report.cases]) if waived else ()
     sentences = {group.signature.id: group.signature.sentence for group in groups}
@@ -265,5 +278,5 @@ def _waived_cause_entries(report: Report, waived: Mapping[str, Sequence[CaseReco
 
 
 def _digest(content: object) -> str:
-    """Return the SHA-256 of a JSON value."""
+    """Return the SHA-256 of a JSON value in hexadecimal; the order of keys has no effect."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

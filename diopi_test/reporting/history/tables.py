@@ -1,4 +1,4 @@
-"""The tables of the history, and its version."""
+"""The SQL tables of the history, the version of the tables, and the mark that identifies a history file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ APPLICATION_ID = 0x44694F50
 """The application ID in the header of the file, which marks it as a history: "DiOP" in ASCII."""
 
 VERSION = 4
-"""The version of the tables, in `user_version` of the file. It increases with every change of the tables."""
+"""The version of the tables, stored as `user_version` of the file. Increase it with every change of the tables."""
 
 TABLES = """
 CREATE TABLE runs (

@@ -1,4 +1,8 @@
-"""Trends in the history: causes, accuracy, flaky cases, differences between devices, and speed."""
+"""Trends in the history: causes of failures, accuracy, flaky cases, differences between devices, and speed.
+
+A *cause* is a group of failed cases that probably have the same defect. The *ratio* of a function is the largest error
+of its passed cases, divided by the largest error that is allowed (the budget). Runs are compared within a `Series`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ class RunData:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The runs of one vendor at one level with one declared arithmetic.
+    """The runs of one vendor at one level (set of cases) with one declared arithmetic.
 
     Attributes:
         vendor: the name of the vendor.
@@ -90,8 +94,10 @@ class CauseTrend:
         cause: the entry of the latest run that has the cause.
         cases: the number of failed cases without a waiver in each run.
         waived: the number of waived cases in each run.
-        is_tested: whether each run tested a function that has the cause in any run.
+        is_tested: whether each run tested at least one of the functions that had the cause in any run.
         devices: the name of the device of each run.
+
+    All sequences have one element per run of the series, oldest first.
     """
 
     cause: CauseEntry
@@ -108,7 +114,7 @@ class CauseTrend:
 
     @property
     def states(self) -> Mapping[str, str]:
-        """Return the state on each device: one of `STATES`, from the latest run and the tested run before it."""
+        """Return the state of the cause by device; each state is one of `STATES`."""
         runs: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
         for device, cases, waived, is_tested in zip(self.devices, self.cases, self.waived, self.is_tested, strict=True):
             runs[device].append((cases, waived, is_tested))
@@ -116,14 +122,15 @@ class CauseTrend:
 
     @property
     def state(self) -> str:
-        """Return the first of `STATES` that the cause has on a device."""
+        """Return the most severe state on any device: the one that comes first in `STATES`."""
         return min(self.states.values(), key=STATES.index)
 
     @property
     def latest(self) -> tuple[int, int] | None:
-        """Return the numbers of failed and of waived cases in the latest runs on all devices; None if not tested.
+        """Return the numbers of failed and of waived cases in the latest run of the device with the most failed cases.
 
-        These are the numbers of the device with the most cases.
+        Only the latest run of each device counts, and only if it tested the cause. If there is no such run, return
+        None.
         """
         runs = zip(self.devices, self.cases, self.waived, self.is_tested, strict=True)
         latest = {device: (cases, waived, is_tested) for device, cases, waived, is_tested in runs}
@@ -131,10 +138,10 @@ class CauseTrend:
 
 
 STATES = ("present", "new", "waived", "gone", "not_run")
-"""The states of a cause on a device. If the state differs between devices, the first one of them counts.
+"""The states of a cause on a device. If the state differs between devices, the one that comes first here counts.
 
 - `present`: the latest run has failed cases of the cause without a waiver.
-- `new`: the same, but the tested run before it had neither failed nor waived cases of the cause.
+- `new`: as `present`, but the previous run that tested the cause had neither failed nor waived cases of the cause.
 - `waived`: the latest run has only waived cases of the cause.
 - `gone`: the latest run tested the functions of the cause, and no case has it.
 - `not_run`: the latest run did not test these functions.
@@ -142,7 +149,15 @@ STATES = ("present", "new", "waived", "gone", "not_run")
 
 
 def _state(runs: Sequence[tuple[int, int, bool]]) -> str:
-    """Return the state of a cause from the failed and waived cases of runs, and whether they tested the cause."""
+    """Return the state of a cause on one device.
+
+    Args:
+        runs: For each run on the device, oldest first: the number of failed cases without a waiver, the number of
+            waived cases, and whether the run tested the cause.
+
+    Returns:
+        One of `STATES`.
+    """
     cases, waived, is_tested = runs[-1]
     if not is_tested:
         return "not_run"
@@ -160,10 +175,10 @@ class AccuracyDrift:
     Attributes:
         function: the name of the function.
         place: the device of the latest run that measured the function, with its driver and host.
-        ratios: the ratio in each run on the device; None where the function was not measured.
-        before: the median of the ratios in the older half of the earlier runs.
-        after: the ratio of this latest run.
-        case: the case with the largest ratio in this run.
+        ratios: the ratio in each run on the device, oldest first; None if the run did not measure the function.
+        before: the median ratio in the older half of the runs before the latest one.
+        after: the ratio in the latest run that measured the function.
+        case: the ID of the case with this ratio.
     """
 
     function: str
@@ -177,13 +192,13 @@ class AccuracyDrift:
 @final
 @dataclass(frozen=True, kw_only=True)
 class FlakyCase:
-    """A flaky case.
+    """A case that was flaky in at least one run: it failed, and passed when it was repeated.
 
     Attributes:
         case: the ID of the case.
         flaky: the number of runs in which it was flaky.
-        runs: the number of runs with cases of its function.
-        last: the time of the last run in which it was flaky.
+        runs: the number of runs that include cases of its function.
+        last: the start of the last run in which it was flaky, as ISO 8601.
     """
 
     case: str
@@ -218,7 +233,8 @@ class SpeedChange:
     Attributes:
         function: the name of the function.
         place: the device with its driver and host.
-        before, after: the sums of the durations, in seconds, of the cases that an earlier and the latest run timed.
+        before: the total duration in seconds, in an earlier run, of the calls that both runs timed.
+        after: the total duration in seconds of the same calls in the latest run.
     """
 
     function: str
@@ -228,15 +244,15 @@ class SpeedChange:
 
 
 def read_series(history: History, vendor: str = "", level: str = "") -> Sequence[Series]:
-    """Return the runs by vendor, level and declared arithmetic.
+    """Read runs from the history and group them into series.
 
     Args:
         history: The history.
-        vendor: Only this vendor; empty for all.
-        level: Only this level; empty for all.
+        vendor: Only runs of the vendor with this name; empty for all.
+        level: Only runs of this level; empty for all.
 
     Returns:
-        The series, by vendor, level and declared arithmetic.
+        The series, sorted by vendor, level and declared arithmetic.
     """
     grouped: dict[tuple[str, str, str], list[RunData]] = defaultdict(list)
     for number, entry in history.runs(vendor, level).items():
@@ -262,10 +278,9 @@ def _run_data(history: History, number: int, entry: RunEntry) -> RunData:
 
 
 def cause_trends(series: Series) -> Sequence[CauseTrend]:
-    """Return the trends of the causes of all runs, sorted by failed, then by waived cases in the latest runs.
+    """Return the trend of each cause that any run of a series has.
 
-    Args:
-        series: The runs.
+    The causes with the most failed cases in the latest runs come first, then those with the most waived cases.
     """
     latest: dict[str, CauseEntry] = {}
     functions: dict[str, set[str]] = defaultdict(set)
@@ -288,7 +303,7 @@ def cause_trends(series: Series) -> Sequence[CauseTrend]:
 
 
 def _rank(trend: CauseTrend) -> tuple[int, int, int, str]:
-    """Return a sort key that is smaller for causes with more cases."""
+    """Return the sort key of a trend in `cause_trends`: failed, waived and past cases, all negated, then the ID."""
     failed, waived = trend.latest or (0, 0)
     return -failed, -waived, -max(trend.cases), trend.cause.cause
 
@@ -307,18 +322,19 @@ def _group_by(runs: Sequence[RunData], name: Callable[[RunEntry], str]) -> Mappi
 
 
 def _older_half(values: Sequence[T]) -> Sequence[T]:
-    """Return the first half of a sequence, with the element in the middle.
+    """Return the first half of a sequence, including the middle element.
 
-    Recent values change together with a slow drift. The latest value is therefore compared with the older half.
+    If a value drifts slowly, the previous runs have almost drifted as far as the latest one. The latest value is
+    therefore compared with the older half of the values only.
     """
     return values[: (len(values) + 1) // 2]
 
 
 def accuracy_drifts(series: Series) -> Sequence[AccuracyDrift]:
-    """Return the functions whose error / budget is much larger than before on the same device, by factor.
+    """Return the functions whose ratio is much larger than before on the same device, the largest increase first.
 
-    Only runs with the baseline of the latest run are compared. The function must use at least a tenth of its budget,
-    and more than twice the median of the older half of the earlier runs.
+    Only runs with the baseline of the latest run are compared. The ratio must be at least `LEAST_RATIO`, and more than
+    `FACTOR` times the median of the older half of the earlier runs.
     """
     by_device = _group_by(_with_latest_baseline(series), lambda entry: entry.device_name)
     drifts = (drift for runs in by_device.values() for drift in _drifts(runs))
@@ -326,7 +342,7 @@ def accuracy_drifts(series: Series) -> Sequence[AccuracyDrift]:
 
 
 def _drifts(runs: Sequence[RunData]) -> Iterator[AccuracyDrift]:
-    """Yield functions whose latest error ratio on a device is more than `FACTOR` times the median of older runs."""
+    """Yield the functions whose accuracy became worse, for runs on one device, oldest first."""
     for name in sorted({name for run in runs for name in run.functions}):
         ratios = [_ratio(run, name) for run in runs]
         measured = [(ratio, run) for ratio, run in zip(ratios, runs, strict=True) if ratio is not None]
@@ -341,7 +357,7 @@ def _drifts(runs: Sequence[RunData]) -> Iterator[AccuracyDrift]:
 
 
 def _ratio(run: RunData, function: str) -> float | None:
-    """Return the largest error ratio of the function in a run."""
+    """Return the ratio of a function in a run; None if the run did not measure it."""
     return run.functions[function].ratio if function in run.functions else None
 
 
@@ -361,7 +377,10 @@ def rank_flaky_cases(series: Series) -> Sequence[FlakyCase]:
 
 
 def latest_by_place(series: Series) -> Mapping[str, Mapping[str, FunctionEntry]]:
-    """Return the latest results of each function with the latest baseline, by device, driver and host."""
+    """Return the latest results of each function by place (device, driver and host) and by name of the function.
+
+    Only runs with the baseline of the latest run are used.
+    """
     return {
         place: {name: function for run in runs for name, function in run.functions.items()}
         for place, runs in _group_by(_with_latest_baseline(series), lambda entry: entry.place).items()
@@ -369,7 +388,7 @@ def latest_by_place(series: Series) -> Mapping[str, Mapping[str, FunctionEntry]]
 
 
 def place_differences(series: Series) -> Sequence[PlaceDifference]:
-    """Return the functions whose latest results differ between places, in the order of `latest_by_place`."""
+    """Return the functions whose latest results differ between places, sorted by name."""
     results = list(latest_by_place(series).values())
     names = sorted({name for functions in results for name in functions})
     rows = (
@@ -385,7 +404,7 @@ def place_differences(series: Series) -> Sequence[PlaceDifference]:
 
 
 def _differs(row: PlaceDifference) -> bool:
-    """Return whether the results of a function differ between places."""
+    """Return whether a function has different numbers of failures at two places, or much larger errors at one."""
     counts = {number for number in row.unsuccessful if number is not None}
     ratios = [ratio for ratio in row.ratios if ratio is not None]
     has_other_ratio = len(ratios) > 1 and max(ratios) >= LEAST_RATIO and max(ratios) > FACTOR * min(ratios)
@@ -393,17 +412,17 @@ def _differs(row: PlaceDifference) -> bool:
 
 
 def speed_changes(series: Series) -> Sequence[SpeedChange]:
-    """Return the functions whose calls take more than twice as long as in earlier timed runs, by factor."""
+    """Return the functions whose timed calls became slower on a device by more than `FACTOR`, the slowest first."""
     by_device = _group_by([run for run in series.runs if run.timings], lambda entry: entry.device_name)
     changes = (change for runs in by_device.values() for change in _slower(runs))
     return sorted(changes, key=lambda change: (change.before / change.after, change.function, change.place))
 
 
 def _slower(runs: Sequence[RunData]) -> Iterator[SpeedChange]:
-    """Yield functions whose latest timed calls on a device took longer than in older runs by `FACTOR`.
+    """Yield the functions whose timed calls became slower, for timed runs on one device, oldest first.
 
-    The older half of the earlier runs is compared with the latest one, each by the cases that both timed. The median of
-    these comparisons counts.
+    The latest run is compared with each run of the older half of the earlier runs. A comparison uses only the calls
+    that both runs timed. The median of the quotients decides.
     """
     timings: dict[str, list[dict[str, float]]] = defaultdict(list)
     places: dict[str, str] = {}

@@ -16,22 +16,22 @@ from diopi_test.reporting.html.summary import render_summary
 from diopi_test.results.records import Report
 
 OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "run.js")
-"""The scripts of the page of a report, in the order in which they run."""
+"""The script files of the page of a report, in the order in which they run."""
 
 OF_COMPARISON = ("page.js", "comparison.js")
-"""The scripts of the page of a comparison."""
+"""The script files of the page of a comparison, in the order in which they run."""
 
 
 def render_report(report: Report, language: str = "en", docs: str = "") -> str:
-    """Return the page of a report.
+    """Return the HTML page of a report.
 
     Args:
         report: The report.
-        language: The language of the part that needs no scripts.
-        docs: The URL of the documentation's site, to which definitions then link; empty for no links.
+        language: The language of the static summary, `en` or `zh`. Readers can switch the scripts to either language.
+        docs: The URL of the documentation's site, to which definitions of functions link; empty for no links.
 
     Returns:
-        The page.
+        The content of the HTML file.
     """
     origin = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
     return page(
@@ -49,7 +49,7 @@ def render_report(report: Report, language: str = "en", docs: str = "") -> str:
 
 
 def render_comparison(comparison: ReportComparison) -> str:
-    """Return the page of a comparison."""
+    """Return the HTML page of a comparison of two runs, with the static summary in English."""
     names = [run.title for run in (comparison.before, comparison.after)]
     data = {
         "made": comparison.after.baseline.level,

@@ -1,4 +1,9 @@
-"""Translation of the sentences and diagnoses of causes. Texts of vendors, such as error messages, stay as they are."""
+"""Translation of the sentences and diagnoses of causes from English to Chinese.
+
+A cause is a group of failed cases that probably have the same defect. `diopi_test.results.causes` builds the English
+sentence of a cause from phrases. This module splits the sentence into these phrases and translates each of them. Texts
+of vendors, such as error messages, stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +20,13 @@ from diopi_test.results.causes.text import sentence_of
 from diopi_test.results.causes.traits import TRAITS
 
 FILE = "causes.json"
-"""The translations of the phrases that sentences consist of."""
+"""The file with the Chinese translation of each phrase that a sentence can contain."""
 
 DIAGNOSES_FILE = "diagnoses.json"
-"""The translations of the probable defect and of the place to look at, by diagnosis."""
+"""The file with two Chinese texts for each diagnosis: the probable defect, and where to look for it."""
 
 _FACTOR = re.compile(r"(?P<text>.*), up to (?P<factor>\S+) times the limit", re.DOTALL)
-"""Matches a sentence that ends with the factor of rounding errors."""
+"""Matches a sentence that ends with the factor by which an error exceeds its limit."""
 
 _SCOPE = re.compile(r"(?P<text>.*) in (?P<scope>diopi\w+|runtime)", re.DOTALL)
 """Matches a sentence that ends with the name of a function."""
@@ -41,7 +46,7 @@ def translate_sentence(cause: Cause, language: str) -> str:
 
 
 def translate_text(sentence: str, language: str) -> str:
-    """Return the sentence of a cause in a language; in English if it contains a phrase without a translation.
+    """Return a sentence of a cause in a language; in English if it contains a phrase without a translation.
 
     Args:
         sentence: the English sentence, as reports and the database of the history contain it.
@@ -58,7 +63,8 @@ def translate_diagnosis(cause: Cause, language: str) -> tuple[str, str] | None:
         language: `en` or `zh`.
 
     Returns:
-        Both texts; None without a diagnosis, or if the report has texts of another version, which have no translation.
+        Both texts; None without a diagnosis. Also None for Chinese if the texts of the report come from another version
+        of the suite, because only the texts of this version have translations.
     """
     texts = (cause.likely, cause.look_at)
     if language == "en":
@@ -70,9 +76,9 @@ def translate_diagnosis(cause: Cause, language: str) -> tuple[str, str] | None:
 
 
 def _translate(sentence: str) -> str:
-    """Return a sentence in Chinese; an empty text if a phrase of the sentence has no translation.
+    """Return the sentence of a cause in Chinese; an empty text if a phrase of the sentence has no translation.
 
-    The parts of the Chinese sentence are the condition, the function, what is observed, where and when, and the factor.
+    The Chinese sentence has the order: condition, function, observation, pattern and state, detail, factor.
     """
     text, factor = _split(_FACTOR, sentence, "factor")
     text, trait = _split_phrase(text, TRAITS.values(), " if ")
@@ -97,18 +103,36 @@ def _translate(sentence: str) -> str:
 
 
 def _observations() -> Iterable[str]:
-    """Return all texts that describe an observation in a cause."""
+    """Return all phrases that describe what was observed, such as a wrong value or a crash."""
     return (*RELATIONS.values(), *SYMPTOMS.values())
 
 
 def _split(pattern: re.Pattern[str], text: str, group: str) -> tuple[str, str]:
-    """Return the group `text` of a pattern and the named group; the unchanged text and "" if it does not match."""
+    """Split a text with a regular expression that matches all of it.
+
+    Args:
+        pattern: The expression, with the group `text` and another named group.
+        text: The text.
+        group: The name of the other group.
+
+    Returns:
+        The group `text` and the other group; the unchanged text and "" if the expression does not match.
+    """
     found = pattern.fullmatch(text)
     return (found["text"], found[group]) if found else (text, "")
 
 
 def _split_phrase(text: str, phrases: Iterable[str], separator: str) -> tuple[str, str]:
-    """Return the text before a phrase at its end, and the phrase; an empty one if the text ends with none."""
+    """Remove one of several phrases from the end of a text.
+
+    Args:
+        text: The text.
+        phrases: The phrases.
+        separator: The text between the rest and the phrase.
+
+    Returns:
+        The rest of the text and the phrase; the unchanged text and "" if the text ends with none of the phrases.
+    """
     phrase = next((phrase for phrase in phrases if text.endswith(f"{separator}{phrase}")), "")
     return (text.removesuffix(f"{separator}{phrase}") if phrase else text), phrase
 
@@ -122,6 +146,6 @@ def _translations() -> Mapping[str, str]:
 
 @cache
 def _translated_diagnoses() -> Mapping[str, tuple[str, str]]:
-    """Return the Chinese texts of the diagnoses by ID."""
+    """Return the Chinese texts of each diagnosis by its ID: the probable defect, and where to look for it."""
     translations: Mapping[str, Sequence[str]] = json.loads(asset(DIAGNOSES_FILE))
     return {name: (likely, place) for name, (likely, place) in translations.items()}

@@ -1,4 +1,7 @@
-"""Render the causes of failures in the static summary of a report, which works without JavaScript."""
+"""Render the causes of failures in the static summary of a report, which works without JavaScript.
+
+A cause is a group of failed cases that probably have the same defect. A diagnosis names this defect.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from diopi_test.results.causes.cause import Cause
 from diopi_test.results.records import Report
 
 MAX_CAUSES = 50
-"""The maximum number of causes in each of two lists: those that affect the exit status, and the others."""
+"""The maximum number of causes in the list of causes that affect the exit status, and in the list of other causes."""
 
 MAX_CASES = 200
 """The maximum number of cases that the summary lists per cause."""
@@ -48,7 +51,7 @@ def render_causes(report: Report, texts: Texts, docs: str) -> Content:
 
 
 def _limit_entries(entries: Sequence[Content], texts: Texts) -> Content:
-    """Return the first `MAX_CAUSES` entries, and a line with the number of entries that are left out."""
+    """Return the first `MAX_CAUSES` entries, followed by a line with the number of omitted entries."""
     left_out = len(entries) - MAX_CAUSES
     return [entries[:MAX_CAUSES], tag("p", texts("causes-left-out", number=f"{left_out:,}")) if left_out > 0 else None]
 
@@ -77,7 +80,18 @@ def _render_uncounted(entries: Sequence[Content], texts: Texts) -> Content:
 
 
 def _render_cause(number: int, cause: Cause, cases: Mapping[str, Sequence[str]], texts: Texts, docs: str) -> Markup:
-    """Render a cause as an element that expands to the diagnosis, the functions, the command and the cases."""
+    """Render a cause as an element that expands to the diagnosis, the functions, the command and the cases.
+
+    Args:
+        number: The position of the cause in the report, from 1.
+        cause: The cause.
+        cases: The IDs of the failed cases of each cause, by the ID of the cause.
+        texts: The texts in the language of the summary.
+        docs: The URL of the documentation's site; empty for no link to the diagnosis.
+
+    Returns:
+        The `details` element.
+    """
     size = texts("cause-size", cases=f"{cause.cases:,}", functions=f"{len(cause.functions):,}")
     mark = "" if cause.counts else f" {texts('does-not-count')}"
     badge = tag("span", texts(f"severity-{cause.severity}"), class_=f"badge severity-{cause.severity}")

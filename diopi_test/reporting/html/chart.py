@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 640, 180
 """The size of a chart in units of its `viewBox`, which the browser scales."""
 
 LEFT_MARGIN, RIGHT_MARGIN, TOP_MARGIN, BOTTOM_MARGIN = 56, 12, 12, 24
-"""Margins around the plotted area."""
+"""The margins around the plotted area, in the same units; the labels of the axes are in them."""
 
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
 """The size of a chart in a table cell, in units of its `viewBox`."""
@@ -62,7 +62,7 @@ def line_chart(title: str, labels: Sequence[str], lines: Sequence[Line]) -> Mark
 
 
 def sparkline(values: Sequence[float | None], label: str) -> Markup:
-    """Return a small chart without axes, for a cell of a table."""
+    """Return a small line chart without axes for a table cell; `label` is its text for screen readers and tooltips."""
     top = max((value for value in values if value is not None), default=0) or 1
     xs = _spread(len(values), 3, SPARK_WIDTH - 3)
     ys = [_height(value, top, 3, SPARK_HEIGHT - 3) for value in values]
@@ -76,7 +76,7 @@ def format_number(value: float) -> str:
 
 
 def _spread(count: int, first: float, last: float) -> Sequence[float]:
-    """Return `count` positions at equal distances from `first` to `last`; the middle for a single position."""
+    """Return `count` x coordinates at equal distances from `first` to `last`; the middle for a single position."""
     if count == 1:
         return [(first + last) / 2]
     return [round(first + (last - first) * number / (count - 1), 1) for number in range(count)]
@@ -98,7 +98,7 @@ def _height(value: float | None, top: float, upper: float, lower: float) -> floa
 
 
 def _grid_line(value: float, y: float) -> Markup:
-    """Render a horizontal grid line with its label."""
+    """Render a horizontal grid line at the y coordinate `y`, with `value` as its label."""
     line = tag("line", x1=LEFT_MARGIN, x2=WIDTH - RIGHT_MARGIN, y1=y, y2=y, class_="grid-line")
     return join([line, tag("text", format_number(value), x=LEFT_MARGIN - 6, y=y + 4, text_anchor="end")])
 

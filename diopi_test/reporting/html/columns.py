@@ -25,16 +25,16 @@ from diopi_test.results.records import CaseRecord, Report
 from diopi_test.results.stacks import split_stack
 
 DETAILS = 5 * 2**20
-"""The approximate maximum number of characters of the details of all failures.
+"""The approximate maximum number of characters of the details of all failures, which limits the size of the page.
 
-If it does not suffice, the functions with the most failures have details of only some of their failures.
+If a report has more, the functions with the most failures have details of only some of their failures.
 """
 
 SHORT = 160
 """The maximum number of characters of a message in the list of cases; the details have the full text."""
 
 TABLES = ("function", "dtype", "class", "verdict", "checks", "check", "command", "severity", "cause")
-"""The columns whose values repeat. They contain numbers instead, which refer to a table of the distinct values."""
+"""The columns whose values repeat. Each entry is a number: the position of the value in a table of distinct values."""
 
 LONG = 2000
 """The maximum number of characters of a message in the details."""
@@ -116,7 +116,7 @@ class _Tables:
         self._numbers: dict[str, dict[Hashable, int]] = {}
 
     def number(self, column: str, value: Hashable) -> int:
-        """Return the number of a value in the table of a column; add the value if it is new."""
+        """Return the position of a value in the table of a column; append the value if it is new."""
         numbers = self._numbers.setdefault(column, {})
         return numbers.setdefault(value, len(numbers))
 
@@ -127,7 +127,12 @@ class _Tables:
 
 
 def _columns(cases: Sequence[CaseRecord], tables: _Tables) -> Mapping[str, Any]:
-    """Return the properties of all cases, one list per property."""
+    """Return one list per property, with one entry per case.
+
+    Args:
+        cases: The cases.
+        tables: The tables of distinct values, to which the values of the columns in `TABLES` are added.
+    """
     for class_ in CaseClass:  # in their order
         tables.number("class", class_)
     numbered: dict[str, Any] = {
@@ -149,7 +154,7 @@ def _columns(cases: Sequence[CaseRecord], tables: _Tables) -> Mapping[str, Any]:
 
 
 def _ratio(case: CaseRecord) -> float | str | None:
-    """Return the largest error / budget of a case to three digits; None if it was not measured."""
+    """Return the largest error / budget of a case to three digits; "inf" if infinite; None if it was not measured."""
     measured = [check.ratio for check in case.checks if check.ratio is not None]
     if not measured:
         return None
@@ -158,7 +163,7 @@ def _ratio(case: CaseRecord) -> float | str | None:
 
 
 def _timing(case: CaseRecord) -> Sequence[float | None] | None:
-    """Return the timing of a case as a list of numbers."""
+    """Return the timing of a case as a list: seconds, repeats, bytes, operations, bandwidth; None without timing."""
     timing = case.timing
     return timing and (timing.seconds, timing.repeats, timing.bytes, timing.operations, timing.bandwidth)
 

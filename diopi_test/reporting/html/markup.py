@@ -106,7 +106,7 @@ def breakable(text: str) -> Sequence[Content]:
 
 
 def _parts(text: str) -> Iterator[Content]:
-    """Split a name where a line may break: before capitals, and after punctuation except in numbers."""
+    """Yield the parts of a name with the element `<wbr>` between them, at each position that `BREAKS` matches."""
     first, *following = BREAKS.split(text)
     yield first
     for part in following:
@@ -115,4 +115,7 @@ def _parts(text: str) -> Iterator[Content]:
 
 
 BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[\[_/])|(?<=\w-)(?!\d)|(?<=[.,])(?!\d)")
-"""Matches where a line may break in a name; page.js has the same expression."""
+"""Matches the positions at which a line may break in a name: before capitals, and after punctuation except in numbers.
+
+page.js has the same expression.
+"""

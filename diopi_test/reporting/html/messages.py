@@ -1,4 +1,4 @@
-"""Translation of the suite's messages: phrases that every check uses. Texts of vendors stay as they are."""
+"""Translation of the suite's messages to Chinese, phrase by phrase. Texts of vendors stay as they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from functools import cache
 from diopi_test.reporting.html.page import asset
 
 FILE = "messages.json"
-"""Regular expressions and their translations, in order; `$1` stands for a group. Scripts read the same file."""
+"""The file with pairs of a regular expression for an English phrase and its Chinese translation.
+
+They are applied in order. In a translation, `$1` stands for the first group. The scripts of pages read the same file.
+"""
 
 
 def translate_message(text: str, language: str) -> str:

@@ -1,4 +1,4 @@
-"""A page in one file: style, scripts, texts and data."""
+"""Build an HTML page in one file that contains its style, scripts, texts and data."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from diopi_test.reporting.html.markup import Markup
 
 
 def page(title: str, data: Mapping[str, Any], scripts: Sequence[str], summary: Markup, language: str = "en") -> str:
-    """Return a page with static content and data for these scripts.
+    """Return an HTML page with static content, scripts and the data that the scripts display.
 
     Args:
         title: The title.
-        data: The data that the scripts display, which JSON can represent.
+        data: The data that the scripts display. It must be serializable as JSON.
         scripts: The names of the script files, in the order in which they run.
         summary: The content of the page until the scripts replace it.
         language: The language of the summary.
 
     Returns:
-        The page.
+        The content of the HTML file.
     """
     style = asset("style.css")
     script = "\n".join(('(() => {\n"use strict";', *map(asset, scripts), "})();"))
@@ -55,10 +55,10 @@ def asset(name: str) -> str:
 
 
 def policy_digest(text: str) -> str:
-    """Return the digest with which a content security policy allows a style or a script."""
+    """Return the source expression with which a content security policy allows an inline style or script."""
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _embedded(content: Any) -> str:
-    """Return JSON without markup, so that it can't end the HTML element around it."""
+    """Return a value as JSON in which `<` is escaped, so that the JSON can't end the HTML element around it."""
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")

@@ -33,11 +33,11 @@ MAX_FUNCTIONS = 100
 """The maximum number of functions with failures that the summary lists."""
 
 SHORT = 300
-"""The maximum number of characters of a message."""
+"""The maximum number of characters of a message in the summary; longer messages end with an ellipsis."""
 
 
 def render_summary(report: Report, language: str, docs: str = "") -> Markup:
-    """Return the summary: what was run, how far the vendor conforms, and what fails.
+    """Return the static summary of a report: what was run, how far the vendor conforms, and what fails.
 
     Args:
         report: The report.
@@ -81,7 +81,7 @@ def _facts(report: Report, texts: Texts) -> Markup:
 
 
 def _headline(report: Report, failed: int, texts: Texts) -> Markup:
-    """Render the result of the run in one line."""
+    """Render the result of the run in one line; `failed` is the number of failures that affect the exit status."""
     kind = {0: "right", 1: "wrong"}.get(report.exit_status, "none")
     numbers = {"wrong": f"{failed:,}", "passed": f"{report.summary.passed:,}", "total": f"{report.summary.total:,}"}
     parts = tag("strong", texts(f"headline-{kind}", **numbers)), tag("span", texts("headline-counts", **numbers))
@@ -178,7 +178,7 @@ def _message(case: CaseRecord, texts: Texts) -> Markup:
 
 
 def _models(models: Sequence[ModelReport], texts: Texts) -> Content:
-    """Render the networks that the vendor can train or not, and what they lack."""
+    """Render a table of networks: whether the vendor can train each of them, and what is missing."""
     if not models:
         return None
     rows = [
@@ -205,7 +205,7 @@ def _operators(report: Report, texts: Texts) -> Content:
 
 
 def _missing(model: ModelReport, texts: Texts) -> Markup:
-    """Render the functions and operators that a network lacks."""
+    """Render the functions that fail for a network, and the framework's operators that no function serves."""
     items = [[breakable(name), f": {texts(f'verdict-{verdict}')}"] for name, verdict in model.failures.items()]
     items += [[name, f": {texts('not-mapped')}"] for name in model.not_mapped]
     return tag("ul", [tag("li", item) for item in items], class_="plain") if items else tag("span")

@@ -1,4 +1,4 @@
-"""The texts of pages in both languages."""
+"""The texts of HTML pages in English and Chinese, which JSON files in this folder contain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import final
 
 LANGUAGES = ("en", "zh")
-"""The languages of pages, in the order of the texts."""
+"""The languages of pages, in the order in which the JSON files list the texts of a key."""
 
 
 @final
@@ -27,5 +27,5 @@ class Texts:
         self._place = LANGUAGES.index(language)
 
     def __call__(self, key: str, **values: object) -> str:
-        """Return the text of a key, with `values` in the place of the names in braces."""
+        """Return the text of a key; each name in braces is replaced by the value with this name."""
         return self._texts[key][self._place].format(**values)
