@@ -1,4 +1,8 @@
-"""Cases of attention to tokens in blocks of a cache (paged attention)."""
+"""Cases of `diopiPagedAttention`: attention of one query per sequence to tokens in blocks of a cache.
+
+A block is a group of consecutive slots of the cache; each slot contains one token. A block table lists the blocks of
+each sequence. A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -22,16 +26,18 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True, kw_only=True)
 class Paged:
-    """Lengths of sequences in a cache of blocks.
+    """The sizes of a call of `diopiPagedAttention`, from which `paged_arguments` derives the arguments.
 
     Attributes:
         lengths: The number of tokens of each sequence.
         block: The number of tokens of a block.
-        heads, key_heads, size: The numbers of heads of queries and of keys, and the size of a head.
+        heads: The number of query heads.
+        key_heads: The number of key heads, which is also the number of value heads. It divides `heads`.
+        size: The number of elements of a head.
         masked: The rows of the mask: "" for no mask, "row" for one row for all sequences, "each" for one row per
-    sequence.
-        is_3d: Whether the cache has three axes, [blocks, block size, ·].
-        has_table: Whether the call has a table; without one, token t is in slot t.
+            sequence.
+        is_3d: Whether the cache has the shape [blocks, block size, ·] instead of [slots, ·].
+        has_table: Whether the call has a block table. Without a table, token t is in slot t.
     """
 
     lengths: Sequence[int]
@@ -45,13 +51,33 @@ class Paged:
 
 
 def paged_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Paged]:
-    """Return a template of attention over a paged cache; `fields` are sizes and fields of the template."""
+    """Return a template of attention over a paged cache.
+
+    Args:
+        label: The label of the cases without the element type.
+        *lengths: The number of tokens of each sequence.
+        **fields: Other fields of `Paged`, and fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = {name: fields.pop(name) for name in list(fields) if name in Paged.__annotations__}
     return CaseTemplate(label, Paged(lengths=lengths, **sizes), **fields)
 
 
 def paged_arguments(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiPagedAttention` for the sizes of a template."""
+    """Return the arguments of `diopiPagedAttention` for the sizes of a template.
+
+    The blocks of the sequences are in random order in the cache, and two blocks are unused. Unused entries of the block
+    table name an unused block. The mask hides every third of its elements, beginning with element 1.
+
+    Args:
+        template: The template. Its layout applies to the query and the cache.
+        dtype: Not used; the tensors have the type under test unless the function fixes another type.
+
+    Returns:
+        The arguments by name.
+    """
     sizes, layout = template.sizes, template.layout
     used = [-(-length // sizes.block) for length in sizes.lengths]
     blocks = np.random.default_rng(sizes.block).permutation(sum(used) + 2)
@@ -78,7 +104,11 @@ def paged_arguments(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str,
 
 
 EVERY_SECOND_KEY = {"q": ONES, "k": alternating_rows(16, choice([0.0]), choice([FAR])), "v": SMALL}
-"""Keys of which every second one has the same large score; the weights of all others are 0."""
+"""Domains by argument name, for which the attention weights are exact.
+
+All odd slots contain keys with the same large score (`FAR` per element), so that the weights of keys in even slots are
+0.
+"""
 
 register(
     "diopiPagedAttention",

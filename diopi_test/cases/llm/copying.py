@@ -1,4 +1,8 @@
-"""Cases of `diopiDestIndexCopyKV`, which copies tokens into slots of a cache."""
+"""Cases of `diopiDestIndexCopyKV`, which copies tokens into the slots of a cache that an index tensor lists.
+
+A slot is the part of the cache that stores one token. A template describes cases that differ only in their element type
+(`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,13 @@ from diopi_test.cases.tensors import (
 
 @dataclass(frozen=True, kw_only=True)
 class CopySizes:
-    """The sizes of a call that copies tokens into a cache.
+    """The sizes of a call that copies tokens into a cache, from which `copy_arguments` derives the arguments.
 
     Attributes:
         tokens: The number of copied tokens.
-        slots: The number of slots of the cache.
+        slots: The number of slots of the cache. It is at least `tokens`, because no slot is written twice.
         token: The shape of a token and of a slot.
-        index: The element type of the destination slots.
+        index: The element type of the tensor that lists the destination slots.
     """
 
     tokens: int
@@ -55,7 +59,15 @@ def copy_template(
 
 
 def copy_arguments(template: CaseTemplate[CopySizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiDestIndexCopyKV` for the sizes of a template."""
+    """Return the arguments of `diopiDestIndexCopyKV` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to the cache and the tokens.
+        dtype: Not used; cache and tokens have the type under test.
+
+    Returns:
+        The arguments by name. The destination slots are random and differ.
+    """
     sizes, layout = template.sizes, template.layout
     return {
         "out": tensor(sizes.slots, *sizes.token, domain=any_value, layout=layout),

@@ -1,4 +1,4 @@
-"""Shared parts of the cases of kernels for serving language models: element types, and domains of numbers."""
+"""Shared parts of the cases for serving language models: element types, domains, and keys with exact weights."""
 
 from __future__ import annotations
 
@@ -15,38 +15,49 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 I32, I64 = Dtype.int32, Dtype.int64
-"""The element types of indices and tables."""
+"""Short names for the element types of indices and tables."""
 
 POSITIVE = uniform(0.5, 1)
-"""Numbers whose long sums show in which precision a vendor accumulates."""
+"""A domain of positive numbers. Their long sums grow, so that the result shows in which precision a vendor accumulates.
+"""
 
 HIGH, LOW = uniform(0.9, 1), uniform(0.5, 0.6)
-"""Domains of high and of low values. The weighted mean of both shows the share of the weights that each gets."""
+"""Domains of values near 1 and near 0.55.
+
+A mean of values from both domains shows how the attention weights are distributed between the two groups.
+"""
 
 POWERS = 4, 8, 16
-"""Lengths of sequences in which every other key has the same weight.
+"""Lengths of sequences in which one half of the keys has equal scores and the other half has weight 0.
 
-Weights are powers of two, and means of small integers are exact.
+The numbers of keys with equal scores are 2, 4 and 8. Each weight is therefore a power of two, and the weighted sums of
+small integers are exact.
 """
 
 FAR = 64.0
-"""A difference of scores that is so large that the softmax weight of the lower score is 0."""
+"""A difference of two scores for which the softmax weight of the lower score is exactly 0 in every floating-point type.
+
+The difference is applied to each element of a key, so that the scores differ by a multiple of it.
+"""
 
 
 def in_pairs(positions: Any, *row: int) -> TensorTemplate:
-    """Return keys of which each two neighbors have the same score, far above the scores of all earlier keys.
+    """Return keys in pairs with equal scores: each pair has a much higher score than all earlier pairs.
 
-    A query of ones attends to the last pair of the keys up to its own position, or to the first key of a pair.
+    Every element of the keys at the positions 2n and 2n + 1 is n · `FAR`.
+
+    With causal attention, a query of ones attends only to the last pair up to its own position. At an even position, it
+    therefore attends only to its own key. The weights are then 1, or 1/2 and 1/2, and the results are exact.
 
     Args:
-        positions: The positions of the keys in their sequence.
+        positions: The position of each key in its sequence, a vector of integers.
         *row: The shape of one key.
 
     Returns:
-        The tensor.
+        The tensor of keys, with the shape (number of positions, *row).
     """
     scores = FAR * (np.asarray(positions) // 2)
     rows = np.broadcast_to(scores.reshape(-1, *[1] * len(row)), (len(scores), *row))
@@ -54,4 +65,4 @@ def in_pairs(positions: Any, *row: int) -> TensorTemplate:
 
 
 ONES, SMALL = choice([1.0]), integer_values(1, 8)
-"""Domains of the number 1 and of the integers from 1 to 8. Means of positive numbers are not near 0."""
+"""Domains of the number 1 and of the integers from 1 to 8. They are positive, so that their means are not near 0."""

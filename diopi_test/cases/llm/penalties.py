@@ -1,4 +1,7 @@
-"""Cases of penalties on the logits of tokens that have occurred before."""
+"""Cases of `diopiApplyPenalty` and `diopiApplyPenaltyV2`, which penalize the logits of tokens that occurred before.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,13 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True)
 class PenaltySizes:
-    """The number of penalized tokens of each sequence, the size of the vocabulary, and the type of indices."""
+    """The sizes of a call that penalizes tokens.
+
+    Attributes:
+        counts: The number of penalized tokens of each sequence.
+        vocabulary: The size of the vocabulary, which is the number of logits of a sequence.
+        index: The element type of token IDs and token counts; only `diopiApplyPenaltyV2` accepts int64.
+    """
 
     counts: Sequence[int]
     vocabulary: int = 11
@@ -27,19 +36,40 @@ class PenaltySizes:
 
 
 def penalty_template(label: str, *counts: int, **fields: Any) -> CaseTemplate[PenaltySizes]:
-    """Return a template with these counts of tokens per sequence."""
+    """Return a template of a call that penalizes tokens.
+
+    Args:
+        label: The label of the cases without the element type.
+        *counts: The number of penalized tokens of each sequence.
+        **fields: Other fields of `PenaltySizes`, and fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = {name: fields.pop(name) for name in list(fields) if name in PenaltySizes.__annotations__}
     return CaseTemplate(label, PenaltySizes(counts, **sizes), **fields)
 
 
 def _distinct(sizes: PenaltySizes) -> list[np.ndarray[Any, Any]]:
-    """Return the penalized tokens of each sequence, all different."""
+    """Return a vector of penalized token IDs per sequence.
+
+    The IDs of a sequence differ. They are random, but equal sizes give equal IDs.
+    """
     rng = np.random.default_rng(sizes.vocabulary)
     return [rng.permutation(sizes.vocabulary)[:count] for count in sizes.counts]
 
 
 def penalty_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiApplyPenalty` for the sizes of a template."""
+    """Return the arguments of `diopiApplyPenalty` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to the logits.
+        dtype: Not used; logits and penalties have the type under test.
+
+    Returns:
+        The arguments by name. The token IDs of all sequences are one after another, and each sequence has its own
+            penalties.
+    """
     sizes, layout = template.sizes, template.layout
     ids, batch = _distinct(sizes), len(sizes.counts)
     penalty = tensor(batch, domain=uniform(0.2, 1.5))
@@ -55,7 +85,16 @@ def penalty_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Map
 
 
 def penalty_v2_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiApplyPenaltyV2` for the sizes of a template."""
+    """Return the arguments of `diopiApplyPenaltyV2` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to the logits.
+        dtype: Not used; logits and penalties have the type under test.
+
+    Returns:
+        The arguments by name. The tokens are flat positions in the logits, in random order. Each token has its own
+            penalties.
+    """
     sizes = template.sizes
     flat = [number * sizes.vocabulary + ids for number, ids in enumerate(_distinct(sizes))]
     rng = np.random.default_rng(1)
@@ -103,7 +142,7 @@ PENALTIES = (
     penalty_template("vocabulary", 517, 1031, 3, vocabulary=32_003, large=True),
     penalty_template("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], large=True),
 )
-"""The templates of both functions."""
+"""The templates that both functions have."""
 
 register("diopiApplyPenalty", templates=PENALTIES, derive=penalty_arguments)
 register(

@@ -1,4 +1,8 @@
-"""Cases of `diopiMatmulAllReduce`, a matrix product whose sum over devices is the product of a single device."""
+"""Cases of `diopiMatmulAllReduce`, a matrix product that is summed over devices.
+
+The suite uses a single device, so that the sum over devices is the product of that device. A template describes cases
+that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -18,24 +22,47 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True)
 class Product:
-    """The shape of the first factor, and the number of columns of the second."""
+    """The sizes of a matrix product.
+
+    Attributes:
+        first: The shape of the first factor, [M, K] or [batch, M, K].
+        columns: The number of columns of the second factor, which has K rows.
+    """
 
     first: Shape
     columns: int
 
 
 HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
-"""The attributes of communication between devices, which a single device ignores."""
+"""The attributes of the communication between devices. They do not change the result of a single device."""
 
 
 def product_template(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Product]:
-    """Return a template of a matrix product; `fields` are sizes and fields of the template."""
+    """Return a template of a matrix product.
+
+    Args:
+        label: The label of the cases without the element type.
+        *first: The shape of the first factor.
+        columns: The number of columns of the second factor.
+        **fields: Fields of the template. `arguments` replace the defaults in `HINTS`.
+
+    Returns:
+        The template.
+    """
     arguments = {**HINTS, **fields.pop("arguments", {})}
     return CaseTemplate(label, Product(first, columns), arguments, **fields)
 
 
 def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiMatmulAllReduce` for the sizes of a template."""
+    """Return the tensor arguments of `diopiMatmulAllReduce` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to both factors.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        Both factors and the bias, by name.
+    """
     sizes, layout = template.sizes, template.layout
     return {
         "x1": tensor(*sizes.first, layout=layout),
@@ -45,10 +72,10 @@ def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[
 
 
 NO_BIAS = {"bias": None}
-"""The argument of calls that omit the bias."""
+"""The argument that omits the bias."""
 
 _EXACT = dict.fromkeys(("x1", "x2", "bias"), exact_numbers)
-"""Domains of numbers whose products have exact sums."""
+"""Domains by argument name: integers whose products and sums are exact."""
 
 register(
     "diopiMatmulAllReduce",

@@ -1,4 +1,7 @@
-"""Cases of attention to padded sequences."""
+"""Cases of `diopiPromptFlashAttention`: causal attention to sequences that are padded to one length (prefill).
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,15 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True, kw_only=True)
 class Padded:
-    """The sizes of a call of attention to sequences that are padded to one length.
+    """The sizes of a call of `diopiPromptFlashAttention`, from which `prompt_arguments` derives the arguments.
 
     Attributes:
         lengths: The number of tokens of each sequence.
-        longest: The length to which they are padded.
-        heads, key_heads, size: The numbers of heads of queries and of keys, and the size of a head.
-        masked: The number of axes of the mask; 0 for no mask.
+        longest: The length to which all sequences are padded.
+        heads: The number of query heads.
+        key_heads: The number of key heads, which is also the number of value heads. It divides `heads`.
+        size: The number of elements of a head.
+        masked: The number of axes of the mask, from 2 to 4; 0 for no mask.
     """
 
     lengths: Sequence[int]
@@ -38,13 +43,13 @@ class Padded:
 
 
 def prompt_template(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Padded]:
-    """Return a template of prompts of the lengths `lengths`, padded to the length `longest`.
+    """Return a template of attention to padded prompts.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         longest: The length after padding.
         *lengths: The number of tokens of each prompt.
-        **fields: Other fields of `Padded` and fields of the template.
+        **fields: Other fields of `Padded`, and fields of the template.
 
     Returns:
         The template.
@@ -54,7 +59,17 @@ def prompt_template(label: str, longest: int, *lengths: int, **fields: Any) -> C
 
 
 def prompt_arguments(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiPromptFlashAttention` for the sizes of a template."""
+    """Return the arguments of `diopiPromptFlashAttention` for the sizes of a template.
+
+    The mask hides all keys after the query's own position, and every fifth element of the mask.
+
+    Args:
+        template: The template. Its layout applies to query, key and value.
+        dtype: Not used; query, key and value have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes, layout = template.sizes, template.layout
     batch, length = len(sizes.lengths), sizes.longest
     keys = tensor(batch * length, sizes.key_heads * sizes.size, layout=layout)
@@ -77,10 +92,13 @@ def prompt_arguments(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[st
 EXACT_PROMPTS = prompt_template(
     "exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=DtypeSelection.all, exact=True
 )
-"""A template whose attention weights and results are exact."""
+"""A template whose attention weights and results are exact, if the keys come in pairs of equal scores (`in_pairs`)."""
 
 ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tensor(2, 5, 16)}
-"""Arguments whose first axis has one entry per sequence, instead of one per token of all sequences."""
+"""Query, key and value with one entry per sequence along the first axis: [sequences, padded length, ·].
+
+In other cases, the first axis has one entry per token of all sequences.
+"""
 
 register(
     "diopiPromptFlashAttention",

@@ -1,4 +1,8 @@
-"""Cases of attention to tokens in slots of a cache, which a table names: decoding in two steps, and prefill."""
+"""Cases of attention to tokens in a cache whose slots a table lists: decoding in two steps, and prefill.
+
+A slot of the cache contains one token. The table lists the slots of each sequence. Packed data contain the tokens of
+all sequences, one sequence after another, in the rows of one tensor.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +27,17 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Lengths of sequences whose tokens are in slots of a cache.
+    """The sizes of attention to cached or packed sequences, from which `token_arguments` derives the arguments.
 
     Attributes:
         lengths: The number of tokens of each sequence.
-        heads, size: The number of heads, and the size of a head.
+        heads: The number of heads of queries, keys and values.
+        size: The number of elements of a head.
         spare: The number of columns at the end of the table that no sequence uses.
-        gap: The number of rows of packed data between two sequences.
-        index: The element type of tables.
-        is_context: Whether each token of the sequences attends to the tokens before it, instead of only the last token.
+        gap: The number of rows of packed data before the first sequence, between two sequences, and after the last.
+        index: The element type of the tables of slots, start rows and lengths.
+        is_context: Whether queries and keys are packed data and each token attends to itself and earlier tokens
+            (prefill). Otherwise there is one query per sequence, and keys and values are in the cache (decoding).
     """
 
     lengths: Sequence[int]
@@ -44,34 +50,46 @@ class Tokens:
 
     @property
     def longest(self) -> int:
-        """Return the length of the longest sequence."""
+        """Return the length of the longest sequence, or 0 if there is no sequence."""
         return max(self.lengths, default=0)
 
     @property
     def slots(self) -> int:
-        """Return the number of slots of the cache, of which a few are unused."""
+        """Return the number of slots of the cache: one per token, and three that no sequence uses."""
         return sum(self.lengths) + 3
 
     @property
     def starts(self) -> list[int]:
-        """Return the row at which each sequence begins in packed data."""
+        """Return the row of packed data at which each sequence begins."""
         ends = accumulate(length + self.gap for length in self.lengths)
         return [end - length for end, length in zip(ends, self.lengths, strict=True)]
 
     @property
     def packed(self) -> int:
-        """Return the number of rows of packed data."""
+        """Return the number of rows of packed data, including the gaps."""
         return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
 
 
 def token_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
-    """Return a template of attention to sequences of these lengths."""
+    """Return a template of attention to sequences of these lengths.
+
+    Args:
+        label: The label of the cases without the element type.
+        *lengths: The number of tokens of each sequence.
+        **fields: Other fields of `Tokens`, and fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
     return CaseTemplate(label, Tokens(lengths=lengths, **sizes), **fields)
 
 
 def _table(sizes: Tokens) -> NDArray[Any]:
-    """Return each sequence's slots in random order, right-aligned in its row; other entries name an unused slot."""
+    """Return the slot table: a row per sequence, which lists its slots in random order.
+
+    The slots of a sequence end at the column `sizes.longest`. All other entries name a slot that no sequence uses.
+    """
     slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slots)
     table = np.full((len(sizes.lengths), sizes.longest + sizes.spare), slots[-1])
     begins = accumulate((0, *sizes.lengths[:-1])) if sizes.lengths else []
@@ -81,7 +99,15 @@ def _table(sizes: Tokens) -> NDArray[Any]:
 
 
 def token_arguments(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of the attention functions of language model servers for the sizes of a template."""
+    """Return the arguments of the three attention functions of this module for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all floating-point tensors.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments of all three functions by name. `expand` leaves out the arguments that a function does not have.
+    """
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
     one_per_sequence = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)
@@ -122,7 +148,7 @@ TOKENS = (
     token_template("many", 1031, 3, 517, heads=3, size=66, large=True),
     token_template("heads", 131, 67, heads=32, size=128, dtypes=[F16], large=True),
 )
-"""The templates of all functions here."""
+"""The templates that all three functions have."""
 
 
 def _positions(sizes: Tokens) -> NDArray[Any]:
@@ -142,7 +168,15 @@ def _slots(sizes: Tokens) -> NDArray[Any]:
 
 
 def _with_scores(template: CaseTemplate[Tokens], row_scores: NDArray[Any]) -> CaseTemplate[Tokens]:
-    """Return the template with the score `row_scores` of each row, the same in all heads."""
+    """Return the template with fixed scores as the argument `logics`.
+
+    Args:
+        template: The template.
+        row_scores: The score of each row of packed data. All heads have the same scores.
+
+    Returns:
+        The new template.
+    """
     scores = np.broadcast_to(row_scores, (template.sizes.heads, template.sizes.packed))
     return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
 
@@ -152,7 +186,7 @@ SINGLE_REASONS = {
     "without-gaps": "every row is overwritten",
     "special": "only a few tokens have a nonzero probability",
 }
-"""Reasons why many wrong results can pass a case (`non_discriminating`), by label."""
+"""By label, the reason why many wrong results can pass a case (`Case.non_discriminating`)."""
 
 register(
     "diopiTokenAttentionInference",
@@ -184,10 +218,11 @@ register(
 MANY_TOKENS = token_template(
     "accumulated", 1500, 9, heads=1, domains={"v": alternating_rows(4, HIGH, LOW)}, dtypes=half
 )
-"""A long sequence, whose sum of values shows the width of the accumulator."""
+"""A template with a sequence of 1,500 tokens, whose weighted sum of values shows the precision of the accumulator."""
 
 EXACT_TOKENS = token_template("exact", *POWERS, domains={"v": SMALL}, dtypes=DtypeSelection.all, exact=True)
-"""The template with exact weights."""
+"""A template whose attention weights are powers of two and whose values are small integers, so that results are exact.
+"""
 
 register(
     "diopiTokenSoftmaxReduceVInference",
@@ -204,10 +239,14 @@ register(
     non_discriminating=SINGLE_REASONS,
 )
 OF_OPPOSITES = {"q": POSITIVE, "k": alternating_rows(2, HIGH, uniform(-1, -0.9)), "v": alternating_rows(2, HIGH, LOW)}
-"""Keys that alternately point in the direction of the queries and in the opposite direction."""
+"""Domains by argument name: keys alternately have the direction of the queries and the opposite direction.
+
+The values of keys in the same direction are near 1, all others near 0.55. The result therefore shows the share of the
+weights.
+"""
 
 PAIRS = token_template("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
-"""The template with exact weights."""
+"""A template with exact results, if the keys come in pairs of equal scores (`in_pairs`)."""
 
 register(
     "diopiContextAttentionInference",
