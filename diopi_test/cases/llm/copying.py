@@ -27,35 +27,41 @@ class CopySizes:
     """The sizes of a call that copies tokens into a cache, from which `copy_arguments` derives the arguments.
 
     Attributes:
-        tokens: The number of copied tokens.
-        slots: The number of slots of the cache. It is at least `tokens`, because no slot is written twice.
-        token: The shape of a token and of a slot.
-        index: The element type of the tensor that lists the destination slots.
+        token_count: The number of copied tokens.
+        slot_count: The number of slots of the cache. It is at least `token_count`, because no slot is written twice.
+        token_shape: The shape of a token and of a slot.
+        index_dtype: The element type of the tensor that lists the destination slots.
     """
 
-    tokens: int
-    slots: int
-    token: Shape = (2, 3)
-    index: Dtype = I64
+    token_count: int
+    slot_count: int
+    token_shape: Shape = (2, 3)
+    index_dtype: Dtype = I64
 
 
 def copy_template(
-    label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any
+    label: str, token_count: int, slot_count: int, *token_shape: int, index_dtype: Dtype = I64, **fields: Any
 ) -> CaseTemplate[CopySizes]:
     """Return a template of a call that copies tokens into different random slots of a cache.
 
     Args:
         label: The label of the cases.
-        tokens: The number of tokens.
-        slots: The number of slots.
-        *token: The shape of a token; (2, 3) if it is empty.
-        index: The element type of the destination slots.
+        token_count: The number of tokens.
+        slot_count: The number of slots.
+        *token_shape: The shape of a token; (2, 3) if it is empty.
+        index_dtype: The element type of the destination slots.
         **fields: Fields of the template.
 
     Returns:
         The template.
     """
-    return CaseTemplate(label, CopySizes(tokens=tokens, slots=slots, token=token or (2, 3), index=index), **fields)
+    return CaseTemplate(
+        label,
+        CopySizes(
+            token_count=token_count, slot_count=slot_count, token_shape=token_shape or (2, 3), index_dtype=index_dtype
+        ),
+        **fields,
+    )
 
 
 def copy_arguments(template: CaseTemplate[CopySizes], dtype: Dtype) -> Mapping[str, Any]:
@@ -70,9 +76,9 @@ def copy_arguments(template: CaseTemplate[CopySizes], dtype: Dtype) -> Mapping[s
     """
     sizes, layout = template.sizes, template.layout
     return {
-        "out": tensor(sizes.slots, *sizes.token, domain=any_value, layout=layout),
-        "k": tensor(sizes.tokens, *sizes.token, domain=any_value, layout=layout),
-        "dest_loc": positions(sizes.tokens, below=sizes.slots, distinct_along=0, dtype=sizes.index),
+        "out": tensor(sizes.slot_count, *sizes.token_shape, domain=any_value, layout=layout),
+        "k": tensor(sizes.token_count, *sizes.token_shape, domain=any_value, layout=layout),
+        "dest_loc": positions(sizes.token_count, below=sizes.slot_count, distinct_along=0, dtype=sizes.index_dtype),
     }
 
 
@@ -80,7 +86,7 @@ register(
     "diopiDestIndexCopyKV",
     templates=(
         copy_template("", 4, 7, **SMOKE_IN_ALL_DTYPES),
-        copy_template("int32", 4, 7, index=I32, dtypes=DtypeSelection.one_per_size),
+        copy_template("int32", 4, 7, index_dtype=I32, dtypes=DtypeSelection.one_per_size),
         copy_template("one-token", 1, 9),
         copy_template("all-slots", 8, 8),
         copy_template("no-tokens", 0, 5),
@@ -93,7 +99,7 @@ register(
         copy_template("in-order", 4, 7).replace(arguments={"dest_loc": literal([2, 3, 4, 5])}),
         copy_template("backwards", 4, 7).replace(arguments={"dest_loc": literal([6, 4, 2, 0])}),
         copy_template("many", 517, 2053, 5, 67, large=True),
-        copy_template("int32", 4099, 9001, 1, 19, index=I32, dtypes=[F16], large=True),
+        copy_template("int32", 4099, 9001, 1, 19, index_dtype=I32, dtypes=[F16], large=True),
     ),
     derive=copy_arguments,
     non_discriminating={"all-slots": "every element is overwritten"},

@@ -25,38 +25,38 @@ class PenaltySizes:
     """The sizes of a call that penalizes tokens.
 
     Attributes:
-        counts: The number of penalized tokens of each sequence.
-        vocabulary: The size of the vocabulary, which is the number of logits of a sequence.
-        index: The element type of token IDs and token counts; only `diopiApplyPenaltyV2` accepts int64.
+        token_counts: The number of penalized tokens of each sequence.
+        vocabulary_size: The size of the vocabulary, which is the number of logits of a sequence.
+        index_dtype: The element type of token IDs and token counts; only `diopiApplyPenaltyV2` accepts int64.
     """
 
-    counts: Sequence[int]
-    vocabulary: int = 11
-    index: Dtype = I32
+    token_counts: Sequence[int]
+    vocabulary_size: int = 11
+    index_dtype: Dtype = I32
 
 
-def penalty_template(label: str, *counts: int, **fields: Any) -> CaseTemplate[PenaltySizes]:
+def penalty_template(label: str, *token_counts: int, **fields: Any) -> CaseTemplate[PenaltySizes]:
     """Return a template of a call that penalizes tokens.
 
     Args:
         label: The label of the cases without the element type.
-        *counts: The number of penalized tokens of each sequence.
+        *token_counts: The number of penalized tokens of each sequence.
         **fields: Other fields of `PenaltySizes`, and fields of the template.
 
     Returns:
         The template.
     """
     sizes = {name: fields.pop(name) for name in list(fields) if name in PenaltySizes.__annotations__}
-    return CaseTemplate(label, PenaltySizes(counts, **sizes), **fields)
+    return CaseTemplate(label, PenaltySizes(token_counts, **sizes), **fields)
 
 
-def _distinct(sizes: PenaltySizes) -> list[np.ndarray[Any, Any]]:
+def _distinct_token_ids(sizes: PenaltySizes) -> list[np.ndarray[Any, Any]]:
     """Return a vector of penalized token IDs per sequence.
 
     The IDs of a sequence differ. They are random, but equal sizes give equal IDs.
     """
-    rng = np.random.default_rng(sizes.vocabulary)
-    return [rng.permutation(sizes.vocabulary)[:count] for count in sizes.counts]
+    rng = np.random.default_rng(sizes.vocabulary_size)
+    return [rng.permutation(sizes.vocabulary_size)[:count] for count in sizes.token_counts]
 
 
 def penalty_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Mapping[str, Any]:
@@ -71,16 +71,16 @@ def penalty_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Map
             penalties.
     """
     sizes, layout = template.sizes, template.layout
-    ids, batch = _distinct(sizes), len(sizes.counts)
+    ids, batch = _distinct_token_ids(sizes), len(sizes.token_counts)
     penalty = tensor(batch, domain=uniform(0.2, 1.5))
     return {
-        "logits": tensor(batch, sizes.vocabulary, domain=normal(3), layout=layout),
+        "logits": tensor(batch, sizes.vocabulary_size, domain=normal(3), layout=layout),
         "presence_penalty": penalty,
         "frequency_penalty": penalty,
         "p_token_ids": literal(np.concatenate(ids) if ids else np.zeros(0, int), I32),
-        "p_token_counts": tensor(sum(sizes.counts), domain=integer_values(1, 9), dtype=I32),
-        "p_cumsum_seq_len": literal(np.array([0, *accumulate(sizes.counts)]), I32),
-        "p_max_len_in_batch": max(sizes.counts, default=0),
+        "p_token_counts": tensor(sum(sizes.token_counts), domain=integer_values(1, 9), dtype=I32),
+        "p_cumsum_seq_len": literal(np.array([0, *accumulate(sizes.token_counts)]), I32),
+        "p_max_len_in_batch": max(sizes.token_counts, default=0),
     }
 
 
@@ -96,27 +96,27 @@ def penalty_v2_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> 
             penalties.
     """
     sizes = template.sizes
-    flat = [number * sizes.vocabulary + ids for number, ids in enumerate(_distinct(sizes))]
+    flat = [sequence * sizes.vocabulary_size + ids for sequence, ids in enumerate(_distinct_token_ids(sizes))]
     rng = np.random.default_rng(1)
-    places = rng.permutation(np.concatenate(flat)) if flat else np.zeros(0, int)
-    penalty = tensor(sum(sizes.counts), domain=uniform(0.2, 1.5))
+    flat_positions = rng.permutation(np.concatenate(flat)) if flat else np.zeros(0, int)
+    penalty = tensor(sum(sizes.token_counts), domain=uniform(0.2, 1.5))
     return {
-        "logits": tensor(len(sizes.counts), sizes.vocabulary, domain=normal(3), layout=template.layout),
+        "logits": tensor(len(sizes.token_counts), sizes.vocabulary_size, domain=normal(3), layout=template.layout),
         "presence_penalty": penalty,
         "frequency_penalty": penalty,
-        "repetition_penalty": tensor(sum(sizes.counts), domain=uniform(0.6, 1.8)),
-        "p_token_ids": literal(places, sizes.index),
-        "p_token_counts": tensor(sum(sizes.counts), domain=integer_values(1, 9), dtype=sizes.index),
+        "repetition_penalty": tensor(sum(sizes.token_counts), domain=uniform(0.6, 1.8)),
+        "p_token_ids": literal(flat_positions, sizes.index_dtype),
+        "p_token_counts": tensor(sum(sizes.token_counts), domain=integer_values(1, 9), dtype=sizes.index_dtype),
     }
 
 
-PENALTIES = (
+SHARED_TEMPLATES = (
     penalty_template("", 4, 2, 7, **SMOKE_IN_ALL_DTYPES),
     penalty_template("one-sequence", 5),
     penalty_template("without-tokens", 3, 0, 2, dtypes=DtypeSelection.all),
-    penalty_template("all-tokens", 9, 9, vocabulary=9),
+    penalty_template("all-tokens", 9, 9, vocabulary_size=9),
     penalty_template("one-each", 1, 1, 1, 1),
-    penalty_template("large-vocabulary", 40, 17, vocabulary=3001),
+    penalty_template("large-vocabulary", 40, 17, vocabulary_size=3001),
     penalty_template("many-sequences", *(1, 3, 2) * 9, dtypes=DtypeSelection.all),
     penalty_template("no-tokens", 0, 0),
     penalty_template(
@@ -124,7 +124,7 @@ PENALTIES = (
     ),
     penalty_template("transposed", 4, 2, 7, layout=transposed),
     penalty_template("strided", 4, 2, 7, layout=strided, dtypes=DtypeSelection.all),
-    penalty_template("special", 9, 19, vocabulary=19, domains={"logits": special_except()}),
+    penalty_template("special", 9, 19, vocabulary_size=19, domains={"logits": special_except()}),
     penalty_template(
         "exact",
         4,
@@ -139,17 +139,17 @@ PENALTIES = (
         dtypes=DtypeSelection.all,
         exact=True,
     ),
-    penalty_template("vocabulary", 517, 1031, 3, vocabulary=32_003, large=True),
-    penalty_template("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], large=True),
+    penalty_template("vocabulary", 517, 1031, 3, vocabulary_size=32_003, large=True),
+    penalty_template("half", *(67, 131) * 9, vocabulary_size=4099, layout=transposed, dtypes=[F16], large=True),
 )
 """The templates that both functions have."""
 
-register("diopiApplyPenalty", templates=PENALTIES, derive=penalty_arguments)
+register("diopiApplyPenalty", templates=SHARED_TEMPLATES, derive=penalty_arguments)
 register(
     "diopiApplyPenaltyV2",
     templates=(
-        *PENALTIES,
-        penalty_template("int64", 4, 2, 7, index=I64, dtypes=DtypeSelection.all),
+        *SHARED_TEMPLATES,
+        penalty_template("int64", 4, 2, 7, index_dtype=I64, dtypes=DtypeSelection.all),
         penalty_template("zeros", 8, 9, domains={"logits": choice([0.0, -0.0, 1.5, -2.0])}),
     ),
     derive=penalty_v2_arguments,

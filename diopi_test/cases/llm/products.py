@@ -21,39 +21,39 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductSizes:
     """The sizes of a matrix product.
 
     Attributes:
-        first: The shape of the first factor, [M, K] or [batch, M, K].
+        first_shape: The shape of the first factor, [M, K] or [batch, M, K].
         columns: The number of columns of the second factor, which has K rows.
     """
 
-    first: Shape
+    first_shape: Shape
     columns: int
 
 
-HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
+COMMUNICATION_ATTRIBUTES = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
 """The attributes of the communication between devices. They do not change the result of a single device."""
 
 
-def product_template(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Product]:
+def product_template(label: str, *first_shape: int, columns: int = 4, **fields: Any) -> CaseTemplate[ProductSizes]:
     """Return a template of a matrix product.
 
     Args:
         label: The label of the cases without the element type.
-        *first: The shape of the first factor.
+        *first_shape: The shape of the first factor.
         columns: The number of columns of the second factor.
-        **fields: Fields of the template. `arguments` replace the defaults in `HINTS`.
+        **fields: Fields of the template. `arguments` replace the defaults in `COMMUNICATION_ATTRIBUTES`.
 
     Returns:
         The template.
     """
-    arguments = {**HINTS, **fields.pop("arguments", {})}
-    return CaseTemplate(label, Product(first, columns), arguments, **fields)
+    arguments = {**COMMUNICATION_ATTRIBUTES, **fields.pop("arguments", {})}
+    return CaseTemplate(label, ProductSizes(first_shape, columns), arguments, **fields)
 
 
-def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[str, Any]:
+def product_arguments(template: CaseTemplate[ProductSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the tensor arguments of `diopiMatmulAllReduce` for the sizes of a template.
 
     Args:
@@ -65,8 +65,8 @@ def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[
     """
     sizes, layout = template.sizes, template.layout
     return {
-        "x1": tensor(*sizes.first, layout=layout),
-        "x2": tensor(sizes.first[-1], sizes.columns, layout=layout),
+        "x1": tensor(*sizes.first_shape, layout=layout),
+        "x2": tensor(sizes.first_shape[-1], sizes.columns, layout=layout),
         "bias": tensor(sizes.columns),
     }
 
@@ -74,7 +74,7 @@ def product_arguments(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[
 NO_BIAS = {"bias": None}
 """The argument that omits the bias."""
 
-_EXACT = dict.fromkeys(("x1", "x2", "bias"), exact_numbers)
+_EXACT_DOMAINS = dict.fromkeys(("x1", "x2", "bias"), exact_numbers)
 """Domains by argument name: integers whose products and sums are exact."""
 
 register(
@@ -96,7 +96,7 @@ register(
         product_template("transposed", 4, 6, **same_layout(transposed)),
         product_template("strided", 4, 6, **same_layout(strided), dtypes=DtypeSelection.all),
         product_template("special", 7, 5, domains={"x1": choice([1.0, nan, inf, *range(9)])}),
-        product_template("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT, exact=True),
+        product_template("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT_DOMAINS, exact=True),
         product_template("square", 257, 1031, columns=509, large=True),
         product_template("half", 3, 131, 517, columns=263, layout=transposed, dtypes=[F16], large=True),
     ),

@@ -19,86 +19,98 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import alternating_rows, choice, normal, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.numbers import F16, FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
+from diopi_test.cases.llm.numbers import (
+    F16,
+    HIGH_VALUES,
+    I32,
+    I64,
+    LOW_VALUES,
+    ONES,
+    POSITIVE,
+    POWER_OF_TWO_LENGTHS,
+    SCORE_GAP,
+    SMALL_INTEGERS,
+    paired_keys,
+)
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
+class TokenSizes:
     """The sizes of attention to cached or packed sequences, from which `token_arguments` derives the arguments.
 
     Attributes:
         lengths: The number of tokens of each sequence.
         heads: The number of heads of queries, keys and values.
-        size: The number of elements of a head.
-        spare: The number of columns at the end of the table that no sequence uses.
-        gap: The number of rows of packed data before the first sequence, between two sequences, and after the last.
-        index: The element type of the tables of slots, start rows and lengths.
+        head_size: The number of elements of a head.
+        spare_columns: The number of columns at the end of the table that no sequence uses.
+        gap_rows: The number of rows of packed data before the first sequence, between sequences, and after the last.
+        index_dtype: The element type of the tables of slots, start rows and lengths.
         is_context: Whether queries and keys are packed data and each token attends to itself and earlier tokens
             (prefill). Otherwise there is one query per sequence, and keys and values are in the cache (decoding).
     """
 
     lengths: Sequence[int]
     heads: int = 2
-    size: int = 4
-    spare: int = 1
-    gap: int = 1
-    index: Dtype = I32
+    head_size: int = 4
+    spare_columns: int = 1
+    gap_rows: int = 1
+    index_dtype: Dtype = I32
     is_context: bool = False
 
     @property
-    def longest(self) -> int:
+    def longest_length(self) -> int:
         """Return the length of the longest sequence, or 0 if there is no sequence."""
         return max(self.lengths, default=0)
 
     @property
-    def slots(self) -> int:
+    def slot_count(self) -> int:
         """Return the number of slots of the cache: one per token, and three that no sequence uses."""
         return sum(self.lengths) + 3
 
     @property
-    def starts(self) -> list[int]:
+    def start_rows(self) -> list[int]:
         """Return the row of packed data at which each sequence begins."""
-        ends = accumulate(length + self.gap for length in self.lengths)
+        ends = accumulate(length + self.gap_rows for length in self.lengths)
         return [end - length for end, length in zip(ends, self.lengths, strict=True)]
 
     @property
-    def packed(self) -> int:
+    def packed_rows(self) -> int:
         """Return the number of rows of packed data, including the gaps."""
-        return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
+        return sum(self.lengths) + self.gap_rows * (len(self.lengths) + 1)
 
 
-def token_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
+def token_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[TokenSizes]:
     """Return a template of attention to sequences of these lengths.
 
     Args:
         label: The label of the cases without the element type.
         *lengths: The number of tokens of each sequence.
-        **fields: Other fields of `Tokens`, and fields of the template.
+        **fields: Other fields of `TokenSizes`, and fields of the template.
 
     Returns:
         The template.
     """
-    sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
-    return CaseTemplate(label, Tokens(lengths=lengths, **sizes), **fields)
+    sizes = {name: fields.pop(name) for name in list(fields) if name in TokenSizes.__annotations__}
+    return CaseTemplate(label, TokenSizes(lengths=lengths, **sizes), **fields)
 
 
-def _table(sizes: Tokens) -> NDArray[Any]:
+def _slot_table(sizes: TokenSizes) -> NDArray[Any]:
     """Return the slot table: a row per sequence, which lists its slots in random order.
 
-    The slots of a sequence end at the column `sizes.longest`. All other entries name a slot that no sequence uses.
+    The slots of a sequence end at the column `sizes.longest_length`. All other entries name a slot that no sequence uses.
     """
-    slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slots)
-    table = np.full((len(sizes.lengths), sizes.longest + sizes.spare), slots[-1])
+    slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slot_count)
+    table = np.full((len(sizes.lengths), sizes.longest_length + sizes.spare_columns), slots[-1])
     begins = accumulate((0, *sizes.lengths[:-1])) if sizes.lengths else []
     for row, begin, length in zip(table, begins, sizes.lengths, strict=True):
-        row[sizes.longest - length : sizes.longest] = slots[begin : begin + length]
+        row[sizes.longest_length - length : sizes.longest_length] = slots[begin : begin + length]
     return table
 
 
-def token_arguments(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str, Any]:
+def token_arguments(template: CaseTemplate[TokenSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of the three attention functions of this module for the sizes of a template.
 
     Args:
@@ -109,10 +121,10 @@ def token_arguments(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str
         The arguments of all three functions by name. `expand` leaves out the arguments that a function does not have.
     """
     sizes, layout = template.sizes, template.layout
-    cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
-    one_per_sequence = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)
-    rows = tensor(sizes.packed, sizes.heads, sizes.size, layout=layout)
-    scores = tensor(sizes.heads, sizes.packed, layout=layout)
+    cache = tensor(sizes.slot_count, sizes.heads, sizes.head_size, layout=layout)
+    one_per_sequence = tensor(len(sizes.lengths), sizes.heads, sizes.head_size, layout=layout)
+    rows = tensor(sizes.packed_rows, sizes.heads, sizes.head_size, layout=layout)
+    scores = tensor(sizes.heads, sizes.packed_rows, layout=layout)
     is_context = sizes.is_context
     return {
         "token_attention_out": scores,
@@ -121,53 +133,53 @@ def token_arguments(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str
         "q": rows if is_context else one_per_sequence,
         "k": rows if is_context else cache,
         "v": rows if is_context else cache,
-        "b_loc": literal(_table(sizes), sizes.index),
-        "b_start_loc": literal(np.array(sizes.starts, np.int64), sizes.index),
-        "b_seq_len": literal(np.array(sizes.lengths, np.int64), sizes.index),
-        "max_input_len": sizes.longest,
+        "b_loc": literal(_slot_table(sizes), sizes.index_dtype),
+        "b_start_loc": literal(np.array(sizes.start_rows, np.int64), sizes.index_dtype),
+        "b_seq_len": literal(np.array(sizes.lengths, np.int64), sizes.index_dtype),
+        "max_input_len": sizes.longest_length,
         "other_kv_index": 1,
     }
 
 
 TOKENS = (
     token_template("", 3, 5, 2, **SMOKE_IN_ALL_DTYPES),
-    token_template("int64", 3, 5, 2, index=I64, dtypes=DtypeSelection.all),
+    token_template("int64", 3, 5, 2, index_dtype=I64, dtypes=DtypeSelection.all),
     token_template("one-sequence", 7),
-    token_template("equal-lengths", 4, 4, 4, spare=0, dtypes=DtypeSelection.all),
+    token_template("equal-lengths", 4, 4, 4, spare_columns=0, dtypes=DtypeSelection.all),
     token_template("one-token-each", 1, 1, 1, 1, 1),
-    token_template("without-gaps", 3, 5, 2, gap=0, dtypes=DtypeSelection.all),
+    token_template("without-gaps", 3, 5, 2, gap_rows=0, dtypes=DtypeSelection.all),
     token_template("long", 300, 17, heads=1, dtypes=DtypeSelection.all),
     token_template("many-sequences", *(1, 2, 3) * 7, heads=1),
     token_template("many-heads", 4, 3, heads=9),
-    token_template("head-size-64", 3, 5, size=64, dtypes=DtypeSelection.all),
-    token_template("head-size-80", 3, 5, size=80),
-    token_template("head-size-128", 3, 5, size=128, heads=1, dtypes=half),
+    token_template("head-size-64", 3, 5, head_size=64, dtypes=DtypeSelection.all),
+    token_template("head-size-80", 3, 5, head_size=80),
+    token_template("head-size-128", 3, 5, head_size=128, heads=1, dtypes=half),
     token_template("transposed", 3, 5, 2, layout=transposed),
     token_template("strided", 3, 5, 2, layout=strided, dtypes=DtypeSelection.all),
-    token_template("wide-table", 3, 5, 2, spare=4),
-    token_template("many", 1031, 3, 517, heads=3, size=66, large=True),
-    token_template("heads", 131, 67, heads=32, size=128, dtypes=[F16], large=True),
+    token_template("wide-table", 3, 5, 2, spare_columns=4),
+    token_template("many", 1031, 3, 517, heads=3, head_size=66, large=True),
+    token_template("heads", 131, 67, heads=32, head_size=128, dtypes=[F16], large=True),
 )
 """The templates that all three functions have."""
 
 
-def _positions(sizes: Tokens) -> NDArray[Any]:
+def _position_of_each_row(sizes: TokenSizes) -> NDArray[Any]:
     """Return the position of each row of packed data in its sequence; 0 between sequences."""
-    positions = np.zeros(sizes.packed, int)
-    for start, length in zip(sizes.starts, sizes.lengths, strict=True):
+    positions = np.zeros(sizes.packed_rows, int)
+    for start, length in zip(sizes.start_rows, sizes.lengths, strict=True):
         positions[start : start + length] = np.arange(length)
     return positions
 
 
-def _slots(sizes: Tokens) -> NDArray[Any]:
+def _slot_of_each_row(sizes: TokenSizes) -> NDArray[Any]:
     """Return the slot of each row of packed data; 0 between sequences."""
-    slots = np.zeros(sizes.packed, int)
-    for start, length, row in zip(sizes.starts, sizes.lengths, _table(sizes), strict=True):
-        slots[start : start + length] = row[sizes.longest - length : sizes.longest]
+    slots = np.zeros(sizes.packed_rows, int)
+    for start, length, row in zip(sizes.start_rows, sizes.lengths, _slot_table(sizes), strict=True):
+        slots[start : start + length] = row[sizes.longest_length - length : sizes.longest_length]
     return slots
 
 
-def _with_scores(template: CaseTemplate[Tokens], row_scores: NDArray[Any]) -> CaseTemplate[Tokens]:
+def _with_scores(template: CaseTemplate[TokenSizes], row_scores: NDArray[Any]) -> CaseTemplate[TokenSizes]:
     """Return the template with fixed scores as the argument `logics`.
 
     Args:
@@ -177,11 +189,11 @@ def _with_scores(template: CaseTemplate[Tokens], row_scores: NDArray[Any]) -> Ca
     Returns:
         The new template.
     """
-    scores = np.broadcast_to(row_scores, (template.sizes.heads, template.sizes.packed))
+    scores = np.broadcast_to(row_scores, (template.sizes.heads, template.sizes.packed_rows))
     return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
 
 
-SINGLE_REASONS = {
+REASONS = {
     "one-token-each": "a single token has the probability 1",
     "without-gaps": "every row is overwritten",
     "special": "only a few tokens have a nonzero probability",
@@ -197,7 +209,7 @@ register(
             "exact",
             3,
             5,
-            size=16,
+            head_size=16,
             domains=dict.fromkeys(("q", "k"), exact_numbers),
             dtypes=DtypeSelection.all,
             exact=True,
@@ -206,9 +218,9 @@ register(
             "accumulated",
             3,
             2,
-            size=2000,
+            head_size=2000,
             heads=1,
-            domains={"q": POSITIVE, "k": alternating_rows(2000, HIGH, LOW)},
+            domains={"q": POSITIVE, "k": alternating_rows(2000, HIGH_VALUES, LOW_VALUES)},
             dtypes=half,
         ),
         token_template("special", 3, 5, domains={"k": choice([1.0, inf, nan, *np.linspace(-2, 2, 41)])}),
@@ -216,11 +228,13 @@ register(
     derive=token_arguments,
 )
 MANY_TOKENS = token_template(
-    "accumulated", 1500, 9, heads=1, domains={"v": alternating_rows(4, HIGH, LOW)}, dtypes=half
+    "accumulated", 1500, 9, heads=1, domains={"v": alternating_rows(4, HIGH_VALUES, LOW_VALUES)}, dtypes=half
 )
 """A template with a sequence of 1,500 tokens, whose weighted sum of values shows the precision of the accumulator."""
 
-EXACT_TOKENS = token_template("exact", *POWERS, domains={"v": SMALL}, dtypes=DtypeSelection.all, exact=True)
+EXACT_TOKENS = token_template(
+    "exact", *POWER_OF_TWO_LENGTHS, domains={"v": SMALL_INTEGERS}, dtypes=DtypeSelection.all, exact=True
+)
 """A template whose attention weights are powers of two and whose values are small integers, so that results are exact.
 """
 
@@ -228,25 +242,31 @@ register(
     "diopiTokenSoftmaxReduceVInference",
     templates=(
         *TOKENS,
-        _with_scores(MANY_TOKENS, 2.0 * (_slots(MANY_TOKENS.sizes) % 2 == 0)),
+        _with_scores(MANY_TOKENS, 2.0 * (_slot_of_each_row(MANY_TOKENS.sizes) % 2 == 0)),
         token_template("steep", 6, 5, domains={"logics": normal(6)}, dtypes=DtypeSelection.all),
-        _with_scores(EXACT_TOKENS, FAR * (_positions(EXACT_TOKENS.sizes) % 2)),
+        _with_scores(EXACT_TOKENS, SCORE_GAP * (_position_of_each_row(EXACT_TOKENS.sizes) % 2)),
         token_template("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
         token_template("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
         token_template("other-slot", 3, 5, 2).replace(arguments={"other_kv_index": 0}),
     ),
     derive=token_arguments,
-    non_discriminating=SINGLE_REASONS,
+    non_discriminating=REASONS,
 )
-OF_OPPOSITES = {"q": POSITIVE, "k": alternating_rows(2, HIGH, uniform(-1, -0.9)), "v": alternating_rows(2, HIGH, LOW)}
+OPPOSITE_KEYS = {
+    "q": POSITIVE,
+    "k": alternating_rows(2, HIGH_VALUES, uniform(-1, -0.9)),
+    "v": alternating_rows(2, HIGH_VALUES, LOW_VALUES),
+}
 """Domains by argument name: keys alternately have the direction of the queries and the opposite direction.
 
 The values of keys in the same direction are near 1, all others near 0.55. The result therefore shows the share of the
 weights.
 """
 
-PAIRS = token_template("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
-"""A template with exact results, if the keys come in pairs of equal scores (`in_pairs`)."""
+PAIRED_TEMPLATE = token_template(
+    "exact", 7, 4, 5, domains={"q": ONES, "v": SMALL_INTEGERS}, dtypes=DtypeSelection.all, exact=True
+)
+"""A template with exact results, if the keys come in pairs of equal scores (`paired_keys`)."""
 
 register(
     "diopiContextAttentionInference",
@@ -254,12 +274,12 @@ register(
         t.with_sizes(is_context=True)
         for t in (
             *TOKENS,
-            PAIRS.replace(arguments={"k": in_pairs(_positions(PAIRS.sizes), 2, 4)}),
-            token_template("accumulated", 700, heads=1, size=2, domains=OF_OPPOSITES, dtypes=half),
+            PAIRED_TEMPLATE.replace(arguments={"k": paired_keys(_position_of_each_row(PAIRED_TEMPLATE.sizes), 2, 4)}),
+            token_template("accumulated", 700, heads=1, head_size=2, domains=OPPOSITE_KEYS, dtypes=half),
             token_template("steep", 6, 5, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
             token_template("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),
         )
     ),
     derive=token_arguments,
-    non_discriminating=SINGLE_REASONS,
+    non_discriminating=REASONS,
 )
