@@ -23,7 +23,7 @@ from diopi_impl.native import NativeVendor
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import InOutSize, Role, Workspace
 from diopi_proto.types import Dtype, Error
-from diopi_test.cases.lmdeploy.words import joined
+from diopi_test.cases.lmdeploy.words import word_table
 from lib_rt import Context, Generator, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -165,10 +165,10 @@ class Engine:
         penalties = self.tensor(np.full(batch, llama.PENALTY, np.float32))
         token_arguments = self.output_ids, batch, llama.PADDED, None, llama.PROMPT, step, 2
         self.call("diopiBatchApplyRepetitionPenaltyInp", logits, penalties, *token_arguments)
-        banned = self.tensor(np.array(joined(6, *words)))
+        banned = self.tensor(np.array(word_table(6, *words)))
         self.call("diopiBanBadWordsInp", logits, self.output_ids, banned, 0, 6, True, batch, llama.PADDED, step)
         self.draw(logits, step)
-        stops = self.tensor(np.array([joined(6, *llama.STOP)] * batch))
+        stops = self.tensor(np.array([word_table(6, *llama.STOP)] * batch))
         self.call("diopiStopWordsCriterion", self.output_ids, stops, self.finished, 0, 6, batch, step)
         limits = self.tensor(np.array(llama.LIMITS))
         self.call("diopiLengthCriterion", self.finished, self.should_stop, self.count, limits, batch, step)

@@ -100,7 +100,8 @@ def token_template(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tok
 def _slot_table(sizes: TokenSizes) -> NDArray[Any]:
     """Return the slot table: a row per sequence, which lists its slots in random order.
 
-    The slots of a sequence end at the column `sizes.longest_length`. All other entries name a slot that no sequence uses.
+    The slots of a sequence end before the column `sizes.longest_length`. All other entries name a slot that no sequence
+    uses.
     """
     slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slot_count)
     table = np.full((len(sizes.lengths), sizes.longest_length + sizes.spare_columns), slots[-1])

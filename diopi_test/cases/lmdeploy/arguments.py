@@ -39,12 +39,12 @@ def companion_integer_dtype(dtype: Dtype) -> Dtype:
     return I64 if dtype in (F32, I64) else I32
 
 
-def table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) -> Any:
+def integer_table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) -> Any:
     """Return a tensor of these integers in `dtype`, by default in the integer type for the type under test."""
     return ByDtype(lambda tested: literal(values, dtype or companion_integer_dtype(tested), layout))
 
 
-def integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
+def random_integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
     """Return a tensor of random integers in [low, high], in the integer type for the type under test."""
     return ByDtype(
         lambda tested: tensor(*shape, domain=integer_values(low, high), layout=layout).resolve(
@@ -58,17 +58,17 @@ def float32_tensor(*shape: int, domain: Domain, layout: Layout = contiguous) -> 
     return tensor(*shape, domain=domain, dtype=F32, layout=layout)
 
 
-def workspace_calls(plain: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
+def workspace_calls(template: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
     """Yield templates that query the workspace size, pass a workspace of each type, or allow fusion."""
-    yield plain.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
-    yield plain.replace(
+    yield template.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
+    yield template.replace(
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
     )
     for label, dtype in {"workspace": F32, "half-workspace": F16, "byte-workspace": Dtype.uint8}.items():
         workspace: Arguments = {"workspace": tensor(4096, dtype=dtype), "workspace_size": 4096}
-        yield plain.replace(label, workspace, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
-    yield plain.replace("fused", {"fusion_level": 1}, dtypes=(F32, F16), smoke=False)
-    yield plain.replace("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
+        yield template.replace(label, workspace, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
+    yield template.replace("fused", {"fusion_level": 1}, dtypes=(F32, F16), smoke=False)
+    yield template.replace("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
 
 
 def smoke_template(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Shape]:

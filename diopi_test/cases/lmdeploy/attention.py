@@ -15,7 +15,16 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.arguments import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspace_calls
+from diopi_test.cases.lmdeploy.arguments import (
+    BF16,
+    F16,
+    F32,
+    I32,
+    NO_WORKSPACE,
+    integer_table,
+    random_integers,
+    workspace_calls,
+)
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import (
     literal,
@@ -29,49 +38,49 @@ class AttentionSizes:
 
     Attributes:
         batch: The number of sequences.
-        heads, keys: The numbers of heads of queries, and of heads of keys and values.
-        size: The number of elements of a head.
+        heads, key_heads: The numbers of heads of queries, and of heads of keys and values.
+        head_size: The number of elements of a head.
         layers, slots: The numbers of layers of the caches, and of tokens for which a cache has room.
-        new, cached: The numbers of tokens of a prefill, and of cached tokens before them.
+        new_tokens, cached_tokens: The numbers of tokens of a prefill, and of cached tokens before them.
     """
 
     batch: int = 2
     heads: int = 4
-    keys: int = 2
-    size: int = 6
+    key_heads: int = 2
+    head_size: int = 6
     layers: int = 2
     slots: int = 8
-    new: int = 3
-    cached: int = 2
+    new_tokens: int = 3
+    cached_tokens: int = 2
 
     @property
     def width(self) -> int:
         """Return the number of elements of a token: all heads of queries together."""
-        return self.heads * self.size
+        return self.heads * self.head_size
 
     @property
-    def projected(self) -> int:
+    def projected_width(self) -> int:
         """Return the number of elements of a token's query, key and value together."""
-        return (self.heads + 2 * self.keys) * self.size
+        return (self.heads + 2 * self.key_heads) * self.head_size
 
 
-def _shared(template: CaseTemplate[AttentionSizes], rows: int) -> dict[str, Any]:
+def _shared_arguments(template: CaseTemplate[AttentionSizes], rows: int) -> dict[str, Any]:
     """Return the arguments that prefill and decoding share; `rows` is the number of tokens."""
     sizes, layout = template.sizes, template.layout
-    cache = tensor(sizes.layers, sizes.batch, sizes.keys, sizes.slots, sizes.size, layout=layout)
+    cache = tensor(sizes.layers, sizes.batch, sizes.key_heads, sizes.slots, sizes.head_size, layout=layout)
     return {
         "inoutput": tensor(rows, sizes.width, layout=layout),
-        "qkv_weight": tensor(sizes.width, sizes.projected, domain=normal(sizes.width**-0.5), layout=layout),
-        "qkv_bias": tensor(1, sizes.projected, domain=normal(0.5)),
+        "qkv_weight": tensor(sizes.width, sizes.projected_width, domain=normal(sizes.width**-0.5), layout=layout),
+        "qkv_bias": tensor(1, sizes.projected_width, domain=normal(0.5)),
         **NO_WORKSPACE,
         "key_cache": cache,
         "value_cache": cache,
         "layer_id": sizes.layers - 1,
         "local_head_num": sizes.heads,
-        "local_kv_head_num": sizes.keys,
-        "size_per_head": sizes.size,
+        "local_kv_head_num": sizes.key_heads,
+        "size_per_head": sizes.head_size,
         "max_seq_len": sizes.slots,
-        "rotary_embedding": sizes.size // 2 * 2,
+        "rotary_embedding": sizes.head_size // 2 * 2,
         "rope_theta": 10000.0,
     }
 
@@ -84,13 +93,13 @@ def attention_template(
     return CaseTemplate(label, AttentionSizes(**sizes), arguments or {}, **fields)
 
 
-FLAT, SHARP = normal(0.05), normal(3)
+FLAT_SOFTMAX, SHARP_SOFTMAX = normal(0.05), normal(3)
 """Tokens with small and with large numbers, for which the weights of keys are nearly equal or few are large."""
 
 SHARED_TEMPLATES = (
-    attention_template("one-head", heads=1, keys=1, dtypes=DtypeSelection.all),
-    attention_template("all-keys", heads=3, keys=3, dtypes=DtypeSelection.all),
-    attention_template("one-key", heads=4, keys=1),
+    attention_template("one-head", heads=1, key_heads=1, dtypes=DtypeSelection.all),
+    attention_template("all-keys", heads=3, key_heads=3, dtypes=DtypeSelection.all),
+    attention_template("one-key", heads=4, key_heads=1),
     attention_template("no-bias", {"qkv_bias": None}, dtypes=DtypeSelection.all),
     attention_template("one-layer", layers=1, dtypes=(F32, F16)),
     attention_template("first-layer", {"layer_id": 0}),
@@ -101,16 +110,16 @@ SHARED_TEMPLATES = (
         {"rotary_embedding": 0},
         non_discriminating="without rotation, positions do not affect the result",
     ),
-    attention_template("odd-size", {"rotary_embedding": 4}, size=5),
+    attention_template("odd-size", {"rotary_embedding": 4}, head_size=5),
     attention_template("theta", {"rope_theta": 500.0}, dtypes=(F32, BF16)),
     attention_template("theta-1e6", {"rope_theta": 1e6}),
     attention_template("one-sequence", batch=1),
-    attention_template("many-sequences", batch=7, heads=2, keys=1, size=4),
-    attention_template("flat", domains={"inoutput": FLAT}),
-    attention_template("sharp", domains={"inoutput": SHARP}, dtypes=(F32, F16)),
+    attention_template("many-sequences", batch=7, heads=2, key_heads=1, head_size=4),
+    attention_template("flat", domains={"inoutput": FLAT_SOFTMAX}),
+    attention_template("sharp", domains={"inoutput": SHARP_SOFTMAX}, dtypes=(F32, F16)),
     attention_template("strided", layout=strided, dtypes=DtypeSelection.all),
     attention_template("transposed", layout=transposed),
-    attention_template("large-heads", heads=2, keys=1, size=64, dtypes=half),
+    attention_template("large-heads", heads=2, key_heads=1, head_size=64, dtypes=half),
 )
 """Templates of both functions; decoding uses three sequences instead of two."""
 
@@ -118,12 +127,12 @@ SHARED_TEMPLATES = (
 LARGE_HEADS: Mapping[str, Any] = {"heads": 8, "domains": {"qkv_weight": normal(0.04)}, "large": True}
 """Fields of large templates with 8 heads; the scaled weights keep scores of moderate magnitude."""
 
-CACHED = 64
+CACHED_TOKENS = 64
 """The number of cached keys in exact cases: so many equal scores hide the 1e-6 that is added to their sum."""
 
 
 def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[AttentionSizes]:
-    """Return a template whose queries are 0, so that its results are means of `CACHED` small integers.
+    """Return a template whose queries are 0, so that its results are means of `CACHED_TOKENS` small integers.
 
     Each element of a new key or value is an element of the token, or its negative, plus a bias of −1, 0 or 1.
 
@@ -134,9 +143,9 @@ def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any)
     Returns:
         The template.
     """
-    sizes = AttentionSizes(slots=CACHED, **fields)
-    columns = np.arange(sizes.projected - sizes.width)
-    weight = np.zeros((sizes.width, sizes.projected))
+    sizes = AttentionSizes(slots=CACHED_TOKENS, **fields)
+    columns = np.arange(sizes.projected_width - sizes.width)
+    weight = np.zeros((sizes.width, sizes.projected_width))
     weight[5 * columns % sizes.width, sizes.width + columns] = 1 - 2.0 * (columns % 2)
     bias = np.concatenate([np.zeros(sizes.width), columns % 3 - 1.0])[np.newaxis]
     tensors = {
@@ -145,8 +154,8 @@ def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any)
         "rotary_embedding": 0,
         **(arguments or {}),
     }
-    cached = dict.fromkeys(("key_cache", "value_cache"), integer_values(1, 2))
-    domains = {"inoutput": integer_values(-1, 1), **cached}
+    cache_domains = dict.fromkeys(("key_cache", "value_cache"), integer_values(1, 2))
+    domains = {"inoutput": integer_values(-1, 1), **cache_domains}
     return attention_template("exact", tensors, **vars(sizes), domains=domains, exact=True, dtypes=DtypeSelection.all)
 
 
@@ -157,18 +166,18 @@ def _context_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> 
     """Derive the arguments of a prefill from a template."""
     sizes = template.sizes
     return {
-        **_shared(template, sizes.batch * sizes.new),
+        **_shared_arguments(template, sizes.batch * sizes.new_tokens),
         **{"pre_work": None, "pre_work_size": 0, "is_prepared": False},
-        "max_q_len": sizes.new,
-        "max_kv_len": sizes.cached + sizes.new,
+        "max_q_len": sizes.new_tokens,
+        "max_kv_len": sizes.cached_tokens + sizes.new_tokens,
     }
 
 
-PREFILL = attention_template("plain", **SMOKE_IN_ALL_DTYPES)
+PREFILL_SMOKE = attention_template("plain", **SMOKE_IN_ALL_DTYPES)
 """The prefill of the default sizes: a template of smoke cases in every element type."""
 
 
-def _nan_from(length: int) -> Domain:
+def _nan_from_slot(length: int) -> Domain:
     """Return a domain of a cache with 8 slots of 6 elements: slots from `length` on are NaN."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -182,23 +191,33 @@ def _nan_from(length: int) -> Domain:
 register(
     "diopiFusedContextAttentionInp",
     templates=(
-        PREFILL,
+        PREFILL_SMOKE,
         *SHARED_TEMPLATES,
-        attention_template("no-history", cached=0, dtypes=DtypeSelection.all, smoke=(F32,)),
-        attention_template("one-token", new=1, cached=4),
-        attention_template("first-token", new=1, cached=0),
-        attention_template("full-cache", new=5, cached=3),
-        attention_template("long-history", new=2, cached=60, slots=64, dtypes=(F32, F16)),
-        attention_template("long", batch=1, heads=2, keys=1, size=4, new=70, cached=3, slots=80, dtypes=(F32, BF16)),
+        attention_template("no-history", cached_tokens=0, dtypes=DtypeSelection.all, smoke=(F32,)),
+        attention_template("one-token", new_tokens=1, cached_tokens=4),
+        attention_template("first-token", new_tokens=1, cached_tokens=0),
+        attention_template("full-cache", new_tokens=5, cached_tokens=3),
+        attention_template("long-history", new_tokens=2, cached_tokens=60, slots=64, dtypes=(F32, F16)),
+        attention_template(
+            "long",
+            batch=1,
+            heads=2,
+            key_heads=1,
+            head_size=4,
+            new_tokens=70,
+            cached_tokens=3,
+            slots=80,
+            dtypes=(F32, BF16),
+        ),
         attention_template(
             "nothing-beyond",
-            domains={"key_cache": _nan_from(2), "value_cache": _nan_from(2)},
+            domains={"key_cache": _nan_from_slot(2), "value_cache": _nan_from_slot(2)},
             dtypes=DtypeSelection.all,
         ),
-        exact_template(batch=3, new=1, cached=CACHED - 1),
-        *workspace_calls(PREFILL),
-        PREFILL.replace("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
-        PREFILL.replace(
+        exact_template(batch=3, new_tokens=1, cached_tokens=CACHED_TOKENS - 1),
+        *workspace_calls(PREFILL_SMOKE),
+        PREFILL_SMOKE.replace("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
+        PREFILL_SMOKE.replace(
             "both-sizes-asked",
             {
                 "pre_work_size": -3,
@@ -210,10 +229,10 @@ register(
             dtypes=(F16,),
             smoke=False,
         ),
-        PREFILL.replace(
+        PREFILL_SMOKE.replace(
             "pre-work", {"pre_work": tensor(512, dtype=F32), "pre_work_size": 2048}, dtypes=(F32, F16), smoke=False
         ),
-        attention_template("long", size=80, slots=211, new=131, cached=70, **LARGE_HEADS),
+        attention_template("long", head_size=80, slots=211, new_tokens=131, cached_tokens=70, **LARGE_HEADS),
     ),
     derive=_context_arguments,
 )
@@ -225,30 +244,30 @@ def _decoder_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> 
     """Derive the arguments of decoding one token per sequence from a template."""
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
-        **_shared(template, batch),
+        **_shared_arguments(template, batch),
         "finished": literal([b % 4 == 1 for b in range(batch)], Dtype.bool),
-        "total_padding_tokens": integers(batch, low=0, high=2),
-        "sequence_lengths": integers(batch, low=1, high=slots - 1),
+        "total_padding_tokens": random_integers(batch, low=0, high=2),
+        "sequence_lengths": random_integers(batch, low=1, high=slots - 1),
         "step": slots,
     }
 
 
-DECODE = attention_template("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
+DECODE_SMOKE = attention_template("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
 """The decoding of three sequences: a template of smoke cases in every element type."""
 
 NONE_FINISHED = {"finished": None}
 """The argument that marks no sequence as finished."""
 
 
-def _lengths(*lengths: int, **arguments: Any) -> Mapping[str, Any]:
+def _sequence_lengths(*lengths: int, **arguments: Any) -> Mapping[str, Any]:
     """Return the arguments of unfinished sequences with these lengths, and further `arguments`."""
-    return {"sequence_lengths": table(lengths), **NONE_FINISHED, **arguments}
+    return {"sequence_lengths": integer_table(lengths), **NONE_FINISHED, **arguments}
 
 
 register(
     "diopiFusedDecoderAttentionInp",
     templates=(
-        DECODE,
+        DECODE_SMOKE,
         *(
             template if template.label == "one-sequence" else template.with_sizes(batch=3)
             for template in SHARED_TEMPLATES
@@ -261,50 +280,59 @@ register(
         attention_template(
             "no-padding", {"total_padding_tokens": None, **NONE_FINISHED}, batch=3, dtypes=DtypeSelection.all
         ),
-        attention_template("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
-        attention_template("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=DtypeSelection.all),
-        attention_template("last-slot", _lengths(7, 7, 6), batch=3),
-        attention_template("around", _lengths(8, 11, 23, step=24), batch=3, dtypes=DtypeSelection.all),
-        attention_template("around-or-not", _lengths(16, 2, 9, step=17), batch=3),
+        attention_template("first-tokens", _sequence_lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
+        attention_template("ragged", _sequence_lengths(0, 7, 3, 5, 1), batch=5, dtypes=DtypeSelection.all),
+        attention_template("last-slot", _sequence_lengths(7, 7, 6), batch=3),
+        attention_template("around", _sequence_lengths(8, 11, 23, step=24), batch=3, dtypes=DtypeSelection.all),
+        attention_template("around-or-not", _sequence_lengths(16, 2, 9, step=17), batch=3),
         attention_template("step", {"step": 3, **NONE_FINISHED, "total_padding_tokens": None}, batch=3),
         attention_template("late", {"step": 30}, batch=3),
-        attention_template("far", _lengths(5, 9, 2, step=1500), batch=3, dtypes=(F32, F16)),
+        attention_template("far", _sequence_lengths(5, 9, 2, step=1500), batch=3, dtypes=(F32, F16)),
         attention_template(
-            "long", _lengths(500, 3, 511, step=600), batch=3, heads=2, keys=1, size=4, slots=512, layers=1
+            "long",
+            _sequence_lengths(500, 3, 511, step=600),
+            batch=3,
+            heads=2,
+            key_heads=1,
+            head_size=4,
+            slots=512,
+            layers=1,
         ),
         attention_template(
-            "int32", {"sequence_lengths": table([4, 2, 7], I32), "total_padding_tokens": table([0, 2, 1], I32)}, batch=3
+            "int32",
+            {"sequence_lengths": integer_table([4, 2, 7], I32), "total_padding_tokens": integer_table([0, 2, 1], I32)},
+            batch=3,
         ),
         attention_template(
             "inputs-strided",
             {
                 "finished": literal([False, True, False], Dtype.bool, strided),
-                "sequence_lengths": integers(3, low=1, high=7, layout=strided),
-                "total_padding_tokens": integers(3, low=0, high=2, layout=strided),
+                "sequence_lengths": random_integers(3, low=1, high=7, layout=strided),
+                "total_padding_tokens": random_integers(3, low=0, high=2, layout=strided),
             },
             batch=3,
         ),
         attention_template(
             "nothing-beyond",
-            _lengths(3, 3, 3),
+            _sequence_lengths(3, 3, 3),
             batch=3,
-            domains={"key_cache": _nan_from(3), "value_cache": _nan_from(3)},
+            domains={"key_cache": _nan_from_slot(3), "value_cache": _nan_from_slot(3)},
             dtypes=DtypeSelection.all,
         ),
         exact_template(
-            _lengths(CACHED - 1, CACHED, 200, step=600, total_padding_tokens=None), batch=3
+            _sequence_lengths(CACHED_TOKENS - 1, CACHED_TOKENS, 200, step=600, total_padding_tokens=None), batch=3
         ),  # where it matters: "long"
-        *workspace_calls(DECODE),
+        *workspace_calls(DECODE_SMOKE),
         attention_template(
             "long",
             {
                 "finished": mask(131, period=4),
-                "total_padding_tokens": integers(131, low=0, high=30),
-                "sequence_lengths": integers(131, low=1, high=150),
+                "total_padding_tokens": random_integers(131, low=0, high=30),
+                "sequence_lengths": random_integers(131, low=1, high=150),
                 "step": 151,
             },
             batch=131,
-            size=64,
+            head_size=64,
             layers=1,
             slots=67,
             **LARGE_HEADS,

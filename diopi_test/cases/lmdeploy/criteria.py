@@ -12,7 +12,7 @@ from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.arguments import MANY_ROWS
-from diopi_test.cases.lmdeploy.words import joined
+from diopi_test.cases.lmdeploy.words import word_table
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import (
     literal,
@@ -30,32 +30,32 @@ HISTORY = [
 ]
 """The tokens of nine sequences (columns) at four steps (rows)."""
 
-STOPS = (
-    joined(7, [9], [1]),
-    joined(7, [7, 6]),
-    joined(7, [6, 6], [4, 8, 6]),
-    joined(7, [5, 3, 7], [3, 7, 7]),
-    joined(7, [3, 1, 2, 3]),
-    joined(7, [8, 8], [8, 8, 8, 8, 8]),
-    joined(7, [2, 7, 1], [6, 7]),
-    joined(7, [6, 2, 7, 1, 5]),
-    joined(7),
+STOP_WORDS = (
+    word_table(7, [9], [1]),
+    word_table(7, [7, 6]),
+    word_table(7, [6, 6], [4, 8, 6]),
+    word_table(7, [5, 3, 7], [3, 7, 7]),
+    word_table(7, [3, 1, 2, 3]),
+    word_table(7, [8, 8], [8, 8, 8, 8, 8]),
+    word_table(7, [2, 7, 1], [6, 7]),
+    word_table(7, [6, 2, 7, 1, 5]),
+    word_table(7),
 )
 """The stop words of each sequence, one to five tokens long: some are complete at the last step, some partly or a step
 earlier.
 """
 
 
-def table(values: Any, layout: Layout = contiguous) -> ByDtype:
+def table_of_tested_dtype(values: Any, layout: Layout = contiguous) -> ByDtype:
     """Return a tensor of these integers in the type under test."""
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
 def _stop_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call with the sequences `HISTORY` and the stop words `STOPS` from a template."""
+    """Derive the arguments of a call with the sequences `HISTORY` and the stop words `STOP_WORDS` from a template."""
     return {
         "output_ids": literal(HISTORY, dtype),
-        "stop_words": literal(STOPS, dtype),
+        "stop_words": literal(STOP_WORDS, dtype),
         "finished": literal([False] * 8 + [True], Dtype.bool, template.layout),
         "id_offset": 0,
         "stop_words_len": 7,
@@ -69,11 +69,19 @@ def stop_template(label: str, arguments: Mapping[str, Any] | None = None, **fiel
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 
-def _two_sequences(far: int) -> Mapping[str, Any]:
-    """Return the arguments of two sequences; `far` is added to their last tokens, which would end a stop word."""
+def _two_sequences(token_offset: int) -> Mapping[str, Any]:
+    """Return the arguments of two sequences, each of which ends with its stop word if `token_offset` is 0.
+
+    Args:
+        token_offset: A number that is added to both tokens of the second sequence. With 2³², the second sequence has no
+            stop word, but a comparison of the lower 32 bits finds one.
+
+    Returns:
+        The arguments by name.
+    """
     return {
-        "output_ids": table([[1, 4 + far], [2, 5 + far]]),
-        "stop_words": table([joined(2, [1, 2]), joined(2, [4, 5])]),
+        "output_ids": table_of_tested_dtype([[1, 4 + token_offset], [2, 5 + token_offset]]),
+        "stop_words": table_of_tested_dtype([word_table(2, [1, 2]), word_table(2, [4, 5])]),
         "finished": mask(2, fill=False),
         **{"stop_words_len": 2, "batch_size": 2, "step": 1},
     }
@@ -81,7 +89,7 @@ def _two_sequences(far: int) -> Mapping[str, Any]:
 
 MANY_HISTORIES: Mapping[str, Any] = {
     "output_ids": tensor(4, 10_007, domain=integer_values(1, 9)),
-    "stop_words": literal(np.resize(STOPS[:8], (10_007, 2, 7))),
+    "stop_words": literal(np.resize(STOP_WORDS[:8], (10_007, 2, 7))),
     "finished": mask(10_007, period=7),
     "batch_size": 10_007,
 }
@@ -98,19 +106,25 @@ register(
             non_discriminating="all sequences are finished already",
         ),
         stop_template("some-finished", {"finished": mask(9)}),
-        stop_template("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
+        stop_template(
+            "offset", {"id_offset": 1, "output_ids": table_of_tested_dtype([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}
+        ),
         stop_template("offset-2", {"id_offset": 2, "step": 2}),
         stop_template("offset-row", {"id_offset": 9, "step": 2}, dtypes=DtypeSelection.all),
-        stop_template("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
+        stop_template("flat-table", {"output_ids": table_of_tested_dtype([token for row in HISTORY for token in row])}),
         stop_template("strided", layout=strided, dtypes=DtypeSelection.all),
         stop_template(
-            "tables-transposed", {"output_ids": table(HISTORY, transposed), "stop_words": table(STOPS, strided)}
+            "tables-transposed",
+            {
+                "output_ids": table_of_tested_dtype(HISTORY, transposed),
+                "stop_words": table_of_tested_dtype(STOP_WORDS, strided),
+            },
         ),
         stop_template(
             "one-sequence",
             {
-                "output_ids": table([[3], [1], [2]]),
-                "stop_words": table([joined(4, [1, 2], [3])]),
+                "output_ids": table_of_tested_dtype([[3], [1], [2]]),
+                "stop_words": table_of_tested_dtype([word_table(4, [1, 2], [3])]),
                 "finished": mask(1, fill=False),
                 "stop_words_len": 4,
                 "batch_size": 1,
@@ -118,11 +132,15 @@ register(
             },
         ),
         *(
-            stop_template(label, _two_sequences(far), dtypes=dtypes)
-            for label, far, dtypes in (("narrow", 0, (I32,)), ("far", 2**32, (I64,)))
+            stop_template(label, _two_sequences(token_offset), dtypes=dtypes)
+            for label, token_offset, dtypes in (("narrow", 0, (I32,)), ("far", 2**32, (I64,)))
         ),
         stop_template(
-            "full-row", {"stop_words": table([joined(3, [7 - b, b], [6]) for b in range(9)]), "stop_words_len": 3}
+            "full-row",
+            {
+                "stop_words": table_of_tested_dtype([word_table(3, [7 - b, b], [6]) for b in range(9)]),
+                "stop_words_len": 3,
+            },
         ),
         stop_template("many", MANY_HISTORIES, dtypes=(I64,), large=True),
     ),
@@ -137,7 +155,7 @@ def length_template(
     results = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
     arguments = {
         "finished": finished,
-        "sequence_limit_length": table(limits, layout),
+        "sequence_limit_length": table_of_tested_dtype(limits, layout),
         "batch_size": len(limits),
         "step": step,
     }

@@ -16,7 +16,7 @@ from diopi_test.cases.lmdeploy.arguments import (
     I64,
     MANY_ROWS,
     VOCABULARY,
-    integers,
+    random_integers,
     smoke_template,
 )
 from diopi_test.cases.template import (
@@ -34,7 +34,7 @@ Shape = tuple[int, ...]
 """The sizes of a template."""
 
 
-def _lengths(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
+def _length_tensor(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
     """Return a tensor of these lengths in the type under test."""
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
@@ -45,21 +45,21 @@ def _lengths(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
 def gather_template(
     label: str,
     lengths: Sequence[int],
-    longest: int,
-    times: int,
-    room: int,
+    max_length: int,
+    steps: int,
+    capacity: int,
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template of prompts of these lengths, `times` steps, and rows for `room` tokens per sequence."""
+    """Return a template of prompts of these lengths, `steps` steps, and rows for `capacity` tokens per sequence."""
     batch, overrides = len(lengths), fields.pop("arguments", {})
     arguments: Arguments = {
-        "output_ids": tensor(batch, room, domain=full_range, layout=layout),
-        "ids": tensor(times + 1, batch, domain=full_range, layout=layout),
-        "context_length": _lengths(lengths, layout),
-        "max_context_len": longest,
-        "max_gen_step": times,
-        "max_output_len": room,
+        "output_ids": tensor(batch, capacity, domain=full_range, layout=layout),
+        "ids": tensor(steps + 1, batch, domain=full_range, layout=layout),
+        "context_length": _length_tensor(lengths, layout),
+        "max_context_len": max_length,
+        "max_gen_step": steps,
+        "max_output_len": capacity,
         "batch_size": batch,
     }
     return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
@@ -134,13 +134,13 @@ register(
 
 
 def padding_template(
-    label: str, lengths: Sequence[int], longest: int, layout: Layout = contiguous, **fields: Any
+    label: str, lengths: Sequence[int], max_length: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """Return a template that counts the padding of sequences of these lengths, which are padded to `longest`."""
+    """Return a template that counts the padding of sequences of these lengths, which are padded to `max_length`."""
     arguments: Arguments = {
         "total_padding_count": ByDtype(lambda dtype: literal([0] * len(lengths), dtype, layout)),
-        "input_lengths": _lengths(lengths, layout),
-        "max_input_length": longest,
+        "input_lengths": _length_tensor(lengths, layout),
+        "max_input_length": max_length,
         "batch_size": len(lengths),
     }
     return CaseTemplate(label, (), arguments, **fields)
@@ -216,13 +216,13 @@ register(
 
 def _step_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of a call that looks up the embeddings of one step."""
-    rows, width, batch, times = template.sizes
+    rows, width, batch, steps = template.sizes
     return {
         "embedding_table": tensor(rows, width, domain=any_value, layout=template.layout),
-        "all_ids": integers(times, batch, low=0, high=rows - 1),
+        "all_ids": random_integers(steps, batch, low=0, high=rows - 1),
         "batch_size": batch,
         "hidden_units": width,
-        "step": times - 2,
+        "step": steps - 2,
     }
 
 
@@ -240,9 +240,11 @@ register(
         CaseTemplate("no-width", (5, 0, 3, 3)),
         CaseTemplate("strided", (11, 6, 4, 5), layout=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (11, 6, 4, 5), layout=transposed),
-        CaseTemplate("ids-transposed", (11, 6, 4, 5), {"all_ids": integers(5, 4, low=0, high=10, layout=transposed)}),
-        CaseTemplate("flat-table", (11, 6, 4, 5), {"all_ids": integers(20, low=0, high=10)}),
-        CaseTemplate("sequence-major-shape", (11, 6, 4, 5), {"all_ids": integers(4, 5, low=0, high=10)}),
+        CaseTemplate(
+            "ids-transposed", (11, 6, 4, 5), {"all_ids": random_integers(5, 4, low=0, high=10, layout=transposed)}
+        ),
+        CaseTemplate("flat-table", (11, 6, 4, 5), {"all_ids": random_integers(20, low=0, high=10)}),
+        CaseTemplate("sequence-major-shape", (11, 6, 4, 5), {"all_ids": random_integers(4, 5, low=0, high=10)}),
         CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031, 5), large=True),
         CaseTemplate("int32", (11, 6, 4, 5), {"all_ids": tensor(5, 4, domain=integer_values(0, 10), dtype=I32)}),
     ),
@@ -254,7 +256,7 @@ def _prompt_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> 
     """Derive the arguments of a call that looks up the embeddings of a prompt."""
     rows, width, length = template.sizes
     return {
-        "input_ids": integers(length, low=0, high=rows - 1),
+        "input_ids": random_integers(length, low=0, high=rows - 1),
         "embedding_table": tensor(rows, width, domain=any_value, layout=template.layout),
         "input_lengths": length,
         "hidden_units": width,
@@ -274,7 +276,7 @@ register(
         CaseTemplate("no-width", (5, 0, 3)),
         CaseTemplate("strided", (11, 6, 9), layout=strided, result_layout=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (11, 6, 9), layout=transposed, result_layout=transposed),
-        CaseTemplate("ids-strided", (11, 6, 9), {"input_ids": integers(9, low=0, high=10, layout=strided)}),
+        CaseTemplate("ids-strided", (11, 6, 9), {"input_ids": random_integers(9, low=0, high=10, layout=strided)}),
         CaseTemplate("int32", (11, 6, 9), {"input_ids": tensor(9, domain=integer_values(0, 10), dtype=I32)}),
         CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031), large=True),
         CaseTemplate("one-word", (1, 6, 4), non_discriminating="there is only one ID"),

@@ -33,7 +33,7 @@ def _norm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str,
     return {"inoutput": data, "residual": data, "bias": parameter, "scale": parameter, "eps": EPS}
 
 
-def _with_first(value: float) -> Any:
+def _normal_starting_with(value: float) -> Any:
     """Return a domain of normally distributed numbers whose first element is `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -47,7 +47,7 @@ def _with_first(value: float) -> Any:
 ZERO = choice([0.0])
 """The domain that contains only 0."""
 
-NORMS = (
+NORM_TEMPLATES = (
     smoke_template("rows", 4, 33),
     CaseTemplate("one-row", (1, 64), dtypes=DtypeSelection.all),
     CaseTemplate("many-rows", (67, 5), dtypes=half),
@@ -62,18 +62,18 @@ NORMS = (
     CaseTemplate("below-eps", (4, 9), {"eps": 0.25}, domains={"inoutput": normal(0.01), "residual": normal(0.01)}),
     CaseTemplate("squares-overflow", (3, 40), domains={"inoutput": normal(900), "residual": normal(90)}, dtypes=half),
     CaseTemplate("far-apart", (4, 21), domains={"inoutput": log_uniform(-20, 20)}),
-    CaseTemplate("nan", (4, 9), domains={"inoutput": _with_first(nan)}),
-    CaseTemplate("infinity", (4, 9), domains={"inoutput": _with_first(-inf)}),
+    CaseTemplate("nan", (4, 9), domains={"inoutput": _normal_starting_with(nan)}),
+    CaseTemplate("infinity", (4, 9), domains={"inoutput": _normal_starting_with(-inf)}),
     CaseTemplate("many-rows", (MANY_ROWS, 3), large=True),
     CaseTemplate("long-rows", (17, 4_099), dtypes=(Dtype.float16,), large=True),
 )
 """Templates of both norms, whose sizes are (rows, elements per row)."""
 
-register("diopiRootMeanSquareNormInp", templates=NORMS, derive=_norm_arguments)
+register("diopiRootMeanSquareNormInp", templates=NORM_TEMPLATES, derive=_norm_arguments)
 register(
     "diopiFusedAddRootMeanSquareNormInp",
     templates=(
-        *NORMS,
+        *NORM_TEMPLATES,
         CaseTemplate("no-bias", (4, 33), {"bias": None}, dtypes=DtypeSelection.all),
         CaseTemplate("residual-alone", (4, 9), domains={"inoutput": ZERO, "bias": ZERO}),
         CaseTemplate("residual-transposed", (4, 9), {"residual": tensor(4, 9, layout=transposed)}),
@@ -103,7 +103,7 @@ def _draw_open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return 64.0 * rng.integers(0, 2, count)
 
 
-_NEARLY_CLOSED = choice([-15.0, -14.5, -14.0])
+_NEARLY_CLOSED_GATES = choice([-15.0, -14.5, -14.0])
 """Numbers of which six make gates near −87, where σ is about the smallest normal number of float32."""
 
 FFN_SMOKE = smoke_template("plain", 5, 12, 7)
@@ -124,8 +124,8 @@ register(
         CaseTemplate("strided", (4, 6, 5), layout=strided),
         CaseTemplate("transposed", (4, 6, 5), layout=transposed, dtypes=DtypeSelection.all),
         CaseTemplate("steep", (4, 6, 5), domains={"weight1": normal(8)}),
-        CaseTemplate("nan", (4, 6, 5), domains={"inoutput": _with_first(nan)}),
-        CaseTemplate("nearly-closed", (4, 6, 17), domains={"inoutput": choice([1.0]), "weight1": _NEARLY_CLOSED}),
+        CaseTemplate("nan", (4, 6, 5), domains={"inoutput": _normal_starting_with(nan)}),
+        CaseTemplate("nearly-closed", (4, 6, 17), domains={"inoutput": choice([1.0]), "weight1": _NEARLY_CLOSED_GATES}),
         CaseTemplate(
             "exact",
             (6, 4, 6),

@@ -17,11 +17,11 @@ from diopi_test.cases.lmdeploy.arguments import (
     I32,
     VOCABULARY,
     float32_tensor,
-    integers,
+    integer_table,
+    random_integers,
     smoke_template,
-    table,
 )
-from diopi_test.cases.lmdeploy.words import joined
+from diopi_test.cases.lmdeploy.words import word_table
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 Shape = tuple[int, ...]
@@ -32,14 +32,14 @@ Shape = tuple[int, ...]
 
 def _temperature_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the temperature penalty from the sizes (sequences, vocabulary, padded vocabulary)."""
-    rows, used, padded = template.sizes
+    rows, vocabulary, padded_vocabulary = template.sizes
     return {
-        "logits": tensor(rows, padded, domain=normal(4), layout=template.layout),
-        "bias": tensor(padded, domain=normal()),
+        "logits": tensor(rows, padded_vocabulary, domain=normal(4), layout=template.layout),
+        "bias": tensor(padded_vocabulary, domain=normal()),
         "temperatures": float32_tensor(rows, domain=uniform(0.5, 2)),
         "batch_size": rows,
-        "vocab_size": used,
-        "vocab_size_padd": padded,
+        "vocab_size": vocabulary,
+        "vocab_size_padd": padded_vocabulary,
     }
 
 
@@ -92,16 +92,16 @@ PENALTY_TYPES = {"none": 0, "additive": 1, "multiplicative": 2}
 
 def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the repetition penalty."""
-    rows, vocabulary, longest, times = template.sizes
+    rows, vocabulary, longest_prompt, steps = template.sizes
     return {
         "logits": tensor(rows, vocabulary, domain=avoid_points([0], normal(3)), layout=template.layout),
         "penalties": float32_tensor(rows, domain=uniform(1.25, 2)),
-        "output_ids": integers(times, rows, low=0, high=vocabulary - 1),
+        "output_ids": random_integers(steps, rows, low=0, high=vocabulary - 1),
         "batch_size": rows,
         "vocab_size": vocabulary,
-        "input_lengths": integers(rows, low=1, high=longest),
-        "max_input_length": longest,
-        "step": times - 1,
+        "input_lengths": random_integers(rows, low=1, high=longest_prompt),
+        "max_input_length": longest_prompt,
+        "step": steps - 1,
         "penalty_type": 2,
     }
 
@@ -146,13 +146,13 @@ register(
         _repetition_template(
             "inputs-strided",
             arguments={
-                "output_ids": integers(8, 3, low=0, high=16, layout=transposed),
-                "input_lengths": integers(3, low=1, high=4, layout=strided),
+                "output_ids": random_integers(8, 3, low=0, high=16, layout=transposed),
+                "input_lengths": random_integers(3, low=1, high=4, layout=strided),
                 "penalties": float32_tensor(3, domain=uniform(1.25, 2), layout=strided),
             },
         ),
         _repetition_template("vocabulary", (5, VOCABULARY, 1_000, 2_053), large=True),
-        _repetition_template("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
+        _repetition_template("flat-table", arguments={"output_ids": random_integers(24, low=0, high=16)}),
         _repetition_template("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
         _repetition_template(
             "int32",
@@ -176,10 +176,10 @@ register(
 HISTORY = [[5, 1, 9], [2, 7, 4], [3, 7, 8], [9, 6, 6], [1, 2, 3]]
 """The tokens of three sequences (columns) at five steps (rows)."""
 
-BANNED = (
-    joined(14, [4], [3, 9, 2], [7, 9, 5], [0], [6, 11]),
-    joined(14, [7, 6, 3], [1], [8, 6, 10], [2, 7, 7, 6, 9]),
-    joined(14, [8, 6, 5], [9, 4, 8, 6, 2], [4, 8, 7], [11, 1]),
+BANNED_WORDS = (
+    word_table(14, [4], [3, 9, 2], [7, 9, 5], [0], [6, 11]),
+    word_table(14, [7, 6, 3], [1], [8, 6, 10], [2, 7, 7, 6, 9]),
+    word_table(14, [8, 6, 5], [9, 4, 8, 6, 2], [4, 8, 7], [11, 1]),
 )
 """The banned words of each sequence, one to five tokens long.
 
@@ -187,13 +187,13 @@ At step 4, some words are complete except for the last token. Others differ from
 
 
 def _ban_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call that bans the words `BANNED` after the tokens `HISTORY`."""
+    """Derive the arguments of a call that bans the words `BANNED_WORDS` after the tokens `HISTORY`."""
     return {
         "logits": tensor(3, 12, layout=template.layout),
-        "output_ids": table(HISTORY),
-        "bad_words": table(BANNED),
+        "output_ids": integer_table(HISTORY),
+        "bad_words": integer_table(BANNED_WORDS),
         "id_offset": 0,
-        "bad_words_len": len(BANNED[0][0]),
+        "bad_words_len": len(BANNED_WORDS[0][0]),
         "share_words": False,
         "batch_size": 3,
         "vocab_size": 12,
@@ -208,10 +208,10 @@ def ban_template(label: str, arguments: Mapping[str, Any] | None = None, **field
 
 def _shared_words(words: Any, **arguments: Any) -> Mapping[str, Any]:
     """Return the arguments of one list of banned words for all sequences, and further `arguments`."""
-    return {"bad_words": table(words), "share_words": True, "bad_words_len": len(words[0]), **arguments}
+    return {"bad_words": integer_table(words), "share_words": True, "bad_words_len": len(words[0]), **arguments}
 
 
-BEYOND_VOCABULARY = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
+BEYOND_VOCABULARY = word_table(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
 """Words, most of which have tokens beyond the vocabulary; such words can't be banned."""
 
 register(
@@ -219,24 +219,29 @@ register(
     templates=(
         ban_template("own", dtypes=DtypeSelection.all, smoke=True),
         ban_template(
-            "shared", _shared_words(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=DtypeSelection.all, smoke=True
+            "shared",
+            _shared_words(word_table(10, [4], [6, 2], [9, 6, 8], [7, 5])),
+            dtypes=DtypeSelection.all,
+            smoke=True,
         ),
         *(ban_template(f"step-{step}", {"step": step}, dtypes=(F32, F16)) for step in (2, 3)),
         ban_template("step-0", {"step": 0}, non_discriminating="at step 0, no banned word of several tokens has begun"),
-        ban_template("step-1-pairs", _shared_words(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
-        ban_template("token-0", _shared_words(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
+        ban_template("step-1-pairs", _shared_words(word_table(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
+        ban_template("token-0", _shared_words(word_table(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
         ban_template("beyond", _shared_words(BEYOND_VOCABULARY), dtypes=(F32, F16)),
-        ban_template("full-row", _shared_words(joined(4, [4], [7, 6, 8]))),
-        ban_template("one-word", _shared_words(joined(3, [3, 9, 7]))),
-        ban_template("no-words", _shared_words(joined(4)), non_discriminating="there are no banned words"),
-        ban_template("same-last", _shared_words(joined(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
-        ban_template("offset", _shared_words(joined(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
+        ban_template("full-row", _shared_words(word_table(4, [4], [7, 6, 8]))),
+        ban_template("one-word", _shared_words(word_table(3, [3, 9, 7]))),
+        ban_template("no-words", _shared_words(word_table(4)), non_discriminating="there are no banned words"),
+        ban_template("same-last", _shared_words(word_table(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
+        ban_template("offset", _shared_words(word_table(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
         ban_template("offset-2", {"id_offset": 3, "step": 3}),
-        ban_template("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
-        ban_template("int32", {"output_ids": table(HISTORY, I32), "bad_words": table(BANNED, I32)}),
+        ban_template("flat-table", {"output_ids": integer_table([token for row in HISTORY for token in row])}),
+        ban_template(
+            "int32", {"output_ids": integer_table(HISTORY, I32), "bad_words": integer_table(BANNED_WORDS, I32)}
+        ),
         ban_template("strided", layout=strided, dtypes=DtypeSelection.all),
-        ban_template("transposed", {"output_ids": table(HISTORY, layout=transposed)}, layout=transposed),
-        ban_template("words-strided", {"bad_words": table(BANNED, layout=strided)}),
+        ban_template("transposed", {"output_ids": integer_table(HISTORY, layout=transposed)}, layout=transposed),
+        ban_template("words-strided", {"bad_words": integer_table(BANNED_WORDS, layout=strided)}),
         ban_template("special", domains={"logits": special}, dtypes=DtypeSelection.all),
         ban_template("vocabulary", {"logits": tensor(3, VOCABULARY), "vocab_size": VOCABULARY}, large=True),
     ),

@@ -20,7 +20,7 @@ from diopi_test.cases.lmdeploy.arguments import (
     NO_WORKSPACE,
     VOCABULARY,
     float32_tensor,
-    integers,
+    random_integers,
     workspace_calls,
 )
 from diopi_test.cases.products import fixed_values
@@ -33,17 +33,17 @@ from diopi_test.cases.tensors import (
 LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
 """Logarithms of the weights of nine tokens."""
 
-BATCH = 280
+SAMPLE_SEQUENCES = 280
 """The number of sequences of a sample."""
 
 LOG_PROBABILITIES = ("cum_log_probs", "output_log_probs")
 """The results that contain logarithms of probabilities."""
 
-UPDATED = ("finished", "sequence_lengths", *LOG_PROBABILITIES)
+UPDATED_TENSORS = ("finished", "sequence_lengths", *LOG_PROBABILITIES)
 """The tensors that a call updates."""
 
 
-def permuted(logits: Sequence[float]) -> Domain:
+def permuted_rows(logits: Sequence[float]) -> Domain:
     """Return a domain whose rows are random permutations of these logits."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -57,20 +57,22 @@ def cycle_values(*values: float) -> Domain:
     return fixed_values(values)
 
 
-def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, layout: Layout) -> dict[str, Any]:
-    """Return the arguments of a call with `batch` sequences and `width` tokens in the vocabulary."""
+def _sampling_arguments(
+    batch: int, vocabulary: int, logits: Domain, k: Domain, p: Domain, layout: Layout
+) -> dict[str, Any]:
+    """Return the arguments of a call with `batch` sequences and `vocabulary` tokens in the vocabulary."""
     return {
-        "output_ids": integers(4, batch, low=0, high=width - 1, layout=layout),
-        "logits": tensor(batch, width, domain=logits, layout=layout),
+        "output_ids": random_integers(4, batch, low=0, high=vocabulary - 1, layout=layout),
+        "logits": tensor(batch, vocabulary, domain=logits, layout=layout),
         "persistent_workspace": None,
         "persistent_workspace_size": 0,
         **NO_WORKSPACE,
-        "end_ids": integers(batch, low=0, high=width - 1, layout=layout),
+        "end_ids": random_integers(batch, low=0, high=vocabulary - 1, layout=layout),
         "finished": mask(batch, period=7, layout=layout),
-        "sequence_lengths": integers(batch, low=1, high=30, layout=layout),
+        "sequence_lengths": random_integers(batch, low=1, high=30, layout=layout),
         "step": 2,
         "batch_size": batch,
-        "vocab_size_padded": width,
+        "vocab_size_padded": vocabulary,
         "runtime_top_k": ByDtype(lambda dtype: tensor(batch, domain=k, layout=layout, dtype=I32).resolve(dtype)),
         "runtime_top_p": float32_tensor(batch, domain=p, layout=layout),
         "skip_decode": literal([b % 11 == 3 for b in range(batch)], Dtype.bool, layout),
@@ -83,76 +85,78 @@ def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, lay
 def sampling_template(
     label: str,
     batch: int = 9,
-    width: int = 17,
+    vocabulary: int = 17,
     logits: Domain | None = None,
     k: Domain | int = 1,
     p: Domain | float = 1.0,
     layout: Layout = contiguous,
-    without: Sequence[str] = (),
+    omitted_names: Sequence[str] = (),
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template; `without` names omitted arguments, `k` and `p` are a domain or one number for all."""
+    """Return a template; `omitted_names` names omitted arguments, `k` and `p` are a domain or one number for all."""
     k_domain, p_domain = (value if callable(value) else cycle_values(value) for value in (k, p))
-    arguments = _arguments(batch, width, logits or normal(2), k_domain, p_domain, layout)
-    overrides = {**dict.fromkeys(without), **fields.pop("arguments", {})}
+    arguments = _sampling_arguments(batch, vocabulary, logits or normal(2), k_domain, p_domain, layout)
+    overrides = {**dict.fromkeys(omitted_names), **fields.pop("arguments", {})}
     return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
 
 
 def statistics_template(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
     """Return a template with enough sequences to count how often each token is drawn."""
-    return sampling_template(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **fields)
+    return sampling_template(label, SAMPLE_SEQUENCES, len(LOGITS), permuted_rows(LOGITS), k, p, **fields)
 
 
-DOMINANT: Mapping[str, Any] = {"width": 7, "logits": permuted((60.0, 0.5, -1.0, 2.0, 1.5, -3.0, 0.25))}
+DOMINANT_LOGIT: Mapping[str, Any] = {"vocabulary": 7, "logits": permuted_rows((60.0, 0.5, -1.0, 2.0, 1.5, -3.0, 0.25))}
 """Logits of which one is so large that its token is always drawn."""
 
-TIED = choice([1.0, 1.0, 0.0, -1.0])
+TIED_LOGITS = choice([1.0, 1.0, 0.0, -1.0])
 """Logits of which two are equal."""
 
-SHARED_SEEDS = {"generators": tuple(n // 2 * 2 for n in range(BATCH))}
+SHARED_SEEDS = {"generators": tuple(n // 2 * 2 for n in range(SAMPLE_SEQUENCES))}
 """The argument with which two successive sequences have the same seed."""
 
 
 def _draw_row_pairs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw each row of a sample twice in succession; rows of a pair have the same seed and must get the same token."""
-    return np.repeat(permuted(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
+    return np.repeat(permuted_rows(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
 
 
-def shared_templates(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
-    """Yield the templates of both functions; the arguments `likely` make the most probable token certain."""
+def shared_templates(greedy_arguments: Mapping[str, Any]) -> Iterator[CaseTemplate]:
+    """Yield the templates of both functions; the arguments `greedy_arguments` make the most probable token certain."""
 
-    def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate:
+    def certain_template(label: str, batch: int = 9, vocabulary: int = 17, **fields: Any) -> CaseTemplate:
         """Return a template whose tokens are certain."""
-        return sampling_template(label, batch, width, **{**likely, **fields})
+        return sampling_template(label, batch, vocabulary, **{**greedy_arguments, **fields})
 
     yield statistics_template("sample", dtypes=DtypeSelection.all, smoke=True)
-    yield statistics_template("bare", without=(*UPDATED, "skip_decode"), dtypes=(F32, F16))
+    yield statistics_template("bare", omitted_names=(*UPDATED_TENSORS, "skip_decode"), dtypes=(F32, F16))
     yield statistics_template("all-of-it", p=1.0)
     yield statistics_template("little", p=0.5)
     yield statistics_template("own-shares", p=cycle_values(0.25, 0.5, 1.0, 0.75))
     yield statistics_template("strided", layout=strided)
     yield statistics_template("twins", arguments=SHARED_SEEDS, domains={"logits": _draw_row_pairs})
-    yield statistics_template("largest-seeds", arguments={"generators": tuple(2**64 - 1 - 2 * n for n in range(BATCH))})
-    yield statistics_template("only-cum", without=["output_log_probs"])
-    yield statistics_template("no-ends", without=["finished"])
-    yield sampling_template("ties", 60, 8, TIED, 3, 0.75)
-    plain = certain("certain", dtypes=DtypeSelection.all, smoke=(F32, F16))
+    yield statistics_template(
+        "largest-seeds", arguments={"generators": tuple(2**64 - 1 - 2 * n for n in range(SAMPLE_SEQUENCES))}
+    )
+    yield statistics_template("only-cum", omitted_names=["output_log_probs"])
+    yield statistics_template("no-ends", omitted_names=["finished"])
+    yield sampling_template("ties", 60, 8, TIED_LOGITS, 3, 0.75)
+    plain = certain_template("certain", dtypes=DtypeSelection.all, smoke=(F32, F16))
     yield plain
-    yield certain("dominant", **DOMINANT, k=5, p=0.875, dtypes=DtypeSelection.all)
-    yield certain("masked", logits=permuted((-inf, 1.5, -2.0, 0.5, -inf, 3.0)), width=6)
-    for name in (*UPDATED, "skip_decode"):
-        yield certain(f"no-{name.replace('_', '-')}", without=[name])
-    yield certain("no-log-probs", without=LOG_PROBABILITIES, dtypes=DtypeSelection.all)
-    yield certain("all-finished", arguments={"finished": mask(9, fill=True)}, dtypes=(F32, F16))
-    yield certain("none-finished", arguments={"finished": mask(9, fill=False)})
-    yield certain("all-skipped", arguments={"skip_decode": mask(9, fill=True)})
-    yield certain("first-step", arguments={"step": 0})
-    yield certain("last-step", arguments={"step": 3}, layout=transposed, dtypes=DtypeSelection.all)
-    yield certain("one-sequence", 1, 30)
-    yield certain("many-tokens", 3, 1031, dtypes=(F32, F16))
+    yield certain_template("dominant", **DOMINANT_LOGIT, k=5, p=0.875, dtypes=DtypeSelection.all)
+    yield certain_template("masked", logits=permuted_rows((-inf, 1.5, -2.0, 0.5, -inf, 3.0)), vocabulary=6)
+    for name in (*UPDATED_TENSORS, "skip_decode"):
+        yield certain_template(f"no-{name.replace('_', '-')}", omitted_names=[name])
+    yield certain_template("no-log-probs", omitted_names=LOG_PROBABILITIES, dtypes=DtypeSelection.all)
+    yield certain_template("all-finished", arguments={"finished": mask(9, fill=True)}, dtypes=(F32, F16))
+    yield certain_template("none-finished", arguments={"finished": mask(9, fill=False)})
+    yield certain_template("all-skipped", arguments={"skip_decode": mask(9, fill=True)})
+    yield certain_template("first-step", arguments={"step": 0})
+    yield certain_template("last-step", arguments={"step": 3}, layout=transposed, dtypes=DtypeSelection.all)
+    yield certain_template("one-sequence", 1, 30)
+    yield certain_template("many-tokens", 3, 1031, dtypes=(F32, F16))
     yield from workspace_calls(plain.replace(smoke=False))
-    vocabulary = {"logits": tensor(9, VOCABULARY, domain=normal(2)), "vocab_size_padded": VOCABULARY}
-    yield certain("vocabulary", arguments=vocabulary, large=True)
+    vocabulary_arguments = {"logits": tensor(9, VOCABULARY, domain=normal(2)), "vocab_size_padded": VOCABULARY}
+    yield certain_template("vocabulary", arguments=vocabulary_arguments, large=True)
 
 
 def top_k_templates() -> Iterator[CaseTemplate]:
@@ -171,8 +175,8 @@ PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
 def top_p_templates() -> Iterator[CaseTemplate]:
     """Yield the templates of sampling among the most probable tokens with a total probability of p."""
     yield from shared_templates({"p": 0.0078125})
-    yield sampling_template("first-of-equals", 12, 8, TIED, p=0.0625)
-    yield sampling_template("just-enough", **DOMINANT, p=0.9921875)
+    yield sampling_template("first-of-equals", 12, 8, TIED_LOGITS, p=0.0625)
+    yield sampling_template("just-enough", **DOMINANT_LOGIT, p=0.9921875)
     plain = sampling_template("", p=0.0078125)
     yield plain.replace("persistent-size-asked", PERSISTENT_WORKSPACE_QUERY, smoke=(F32,))
     yield plain.replace("both-sizes-asked", {**PERSISTENT_WORKSPACE_QUERY, "workspace_size": -9})
@@ -181,11 +185,14 @@ def top_p_templates() -> Iterator[CaseTemplate]:
     )
 
 
-Maker = Callable[[], Iterator[CaseTemplate]]
+TemplateMaker = Callable[[], Iterator[CaseTemplate]]
 """Returns the templates of a function."""
 
-MAKERS: Mapping[str, Maker] = {"diopiTopKSampling": top_k_templates, "diopiTopPSampling": top_p_templates}
+TEMPLATE_MAKERS: Mapping[str, TemplateMaker] = {
+    "diopiTopKSampling": top_k_templates,
+    "diopiTopPSampling": top_p_templates,
+}
 """The function that makes the templates, by the name of the function under test."""
 
-for _name, _make in MAKERS.items():
+for _name, _make in TEMPLATE_MAKERS.items():
     register(_name, templates=tuple(_make()))

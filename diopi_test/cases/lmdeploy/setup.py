@@ -10,26 +10,26 @@ from diopi_test.cases.layouts import Layout, contiguous, strided
 from diopi_test.cases.lmdeploy.arguments import F32, I32, I64, MANY_ROWS
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
-KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
+K_VALUES = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
 """Values of k: zero, usual values, and values above the maximum of 1024."""
 
-PS = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
+P_VALUES = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
 """Values of p: zero, usual values, and values outside [0, 1]. In tensors of 40 elements, each p occurs with each k."""
 
-BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
+BUFFER_ARGUMENTS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
 """The arguments with whose values the function fills buffers."""
 
 
 def per_sequence_template(
-    label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **fields: Any
+    label: str, batch: int = 40, k_values: Sequence[int] = K_VALUES, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """Return a template with a k and a p per sequence; top_k and top_p for all sequences must be ignored."""
     arguments = {
-        "top_ks": tensor(batch, domain=choice(ks), layout=layout),
-        "top_ps": tensor(batch, domain=choice(PS), dtype=F32, layout=layout),
+        "top_ks": tensor(batch, domain=choice(k_values), layout=layout),
+        "top_ps": tensor(batch, domain=choice(P_VALUES), dtype=F32, layout=layout),
         "batch_size": batch,
         **{"top_ks_size": batch, "top_ps_size": batch, "top_k": 9, "top_p": 0.625},
-        **BUFFERS,
+        **BUFFER_ARGUMENTS,
         **fields.pop("arguments", {}),
     }
     return CaseTemplate(label, (), arguments, result_layout=layout, **fields)
@@ -37,12 +37,12 @@ def per_sequence_template(
 
 def shared_template(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
     """Return a template with one k or p for all sequences; None keeps one number per sequence."""
-    each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
-    each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}
-    return per_sequence_template(label, arguments={**each_k, **each_p}, **fields)
+    k_arguments = {} if k is None else {"top_k": k, "top_ks_size": 0}
+    p_arguments = {} if p is None else {"top_p": p, "top_ps_size": 0}
+    return per_sequence_template(label, arguments={**k_arguments, **p_arguments}, **fields)
 
 
-SETUP = (
+SHARED_TEMPLATES = (
     per_sequence_template("each", dtypes=DtypeSelection.all, smoke=True),
     per_sequence_template("strided", layout=strided, dtypes=DtypeSelection.all),
     per_sequence_template("two", 2),
@@ -78,11 +78,11 @@ SAME_RESULT_REASONS = {
 }
 """The reason why some wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
-register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, non_discriminating=SAME_RESULT_REASONS)
+register("diopiSetupTopkRuntimeArgsInp", templates=SHARED_TEMPLATES, non_discriminating=SAME_RESULT_REASONS)
 register(
     "diopiSetupToppRuntimeArgsInp",
     templates=(
-        *SETUP,
+        *SHARED_TEMPLATES,
         *(
             per_sequence_template(f"{name}-{label}", arguments={f"top_p_{name}": value})
             for name in ("decay", "min")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 
-def joined(width: int, *words: Sequence[int]) -> list[list[int]]:
+def word_table(width: int, *words: Sequence[int]) -> list[list[int]]:
     """Return a table of words with two rows of `width` numbers.
 
     The first row contains the tokens of all words one after another, padded with 0. The second row contains the

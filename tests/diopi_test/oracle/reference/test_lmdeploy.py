@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from references import call_reference
 
-from diopi_test.cases.lmdeploy.words import joined
+from diopi_test.cases.lmdeploy.words import word_table
 from diopi_test.oracle.reference import PartlySpecified, find_reference
 from diopi_test.oracle.reference.lmdeploy.sampling import top_k_draw, top_p_draw
 
@@ -311,7 +311,7 @@ def test_word_criteria_match_a_text_search() -> None:
     """Tokens are letters. The last letter of a word is banned after its other letters. A stop word ends the text."""
     ids = rng.integers(1, 4, (7, 2))
     words = [[1, 2], [3], [2, 2, 1], [1, 1, 1, 1], [2, 3, 3]]
-    table = np.array(joined(20, *words))
+    table = np.array(word_table(20, *words))
     for step in range(7):
         logits = call_reference("diopiBanBadWordsInp", np.zeros((2, 5)), ids, table, 0, 20, True, 2, 5, step)
         tables = np.array([table, table])
