@@ -1,4 +1,9 @@
-"""Arguments that LMDeploy's kernels share: workspaces, and integers of the type that goes with the type under test."""
+"""Shared arguments of the cases of LMDeploy's kernels: workspaces, and integers of the companion integer type.
+
+A call in float32 uses int64 integers, and a call in half precision uses int32 integers. The integer type of a call is
+called the companion of its floating-point type. A template describes cases that differ only in their element type
+(`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -16,36 +21,65 @@ Shape = tuple[int, ...]
 """The sizes of a template."""
 
 Sizes = TypeVar("Sizes")
-"""The type of the sizes of a template."""
+"""The type of the sizes of a template that `workspace_calls` copies."""
 
 F16, BF16, F32 = narrow
-"""The floating-point types of LMDeploy's kernels."""
+"""Short names for the floating-point types of LMDeploy's kernels."""
 
 I64, I32 = Dtype.int64, Dtype.int32
-"""The integer types of LMDeploy's kernels."""
+"""Short names for the integer types of LMDeploy's kernels."""
 
 MANY_ROWS, VOCABULARY = 70_001, 32_003
-"""The numbers of rows and of tokens in the vocabulary of large cases."""
+"""Sizes for large cases: the number of rows or sequences, and the number of tokens in the vocabulary."""
 
 NO_WORKSPACE: Mapping[str, Any] = {"workspace": None, "workspace_size": 0, "fusion_level": 0}
-"""The arguments of a call that passes no workspace; the function must work without it."""
+"""The arguments of a call without a workspace and without fusion. The function must also work without a workspace."""
 
 WORKSPACE_QUERY = {"workspace_size": -1}
-"""The argument of a call that queries the size of the workspace."""
+"""The argument of a workspace query.
+
+A call with a negative size writes the number of bytes that it needs and does nothing else.
+"""
 
 
 def companion_integer_dtype(dtype: Dtype) -> Dtype:
-    """Return the integer type of a call with this floating-point type: int64 for float32, int32 for half precision."""
+    """Return the integer type of a call whose type under test is `dtype`.
+
+    Args:
+        dtype: A floating-point type, or an integer type.
+
+    Returns:
+        int64 for float32 and int64, int32 for all other types.
+    """
     return I64 if dtype in (F32, I64) else I32
 
 
 def integer_table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) -> Any:
-    """Return a tensor of these integers in `dtype`, by default in the integer type for the type under test."""
+    """Return a tensor argument with fixed integers.
+
+    Args:
+        values: The integers, as a (nested) sequence or an array.
+        dtype: The element type; None for the companion integer type of the type under test.
+        layout: The layout.
+
+    Returns:
+        The argument, a `ByDtype`.
+    """
     return ByDtype(lambda tested: literal(values, dtype or companion_integer_dtype(tested), layout))
 
 
 def random_integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
-    """Return a tensor of random integers in [low, high], in the integer type for the type under test."""
+    """Return a tensor argument of random integers in [low, high], in the companion integer type of the type under test.
+
+    Args:
+        *shape: The shape of the tensor.
+        low: The smallest integer.
+        high: The largest integer.
+        layout: The layout.
+
+    Returns:
+        The argument, a `ByDtype`.
+    """
     return ByDtype(
         lambda tested: tensor(*shape, domain=integer_values(low, high), layout=layout).resolve(
             companion_integer_dtype(tested)
@@ -54,12 +88,23 @@ def random_integers(*shape: int, low: int, high: int, layout: Layout = contiguou
 
 
 def float32_tensor(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorTemplate:
-    """Return a float32 tensor, for example of probabilities or penalties."""
+    """Return a float32 tensor with values from `domain`.
+
+    Probabilities, penalties and temperatures are float32 whatever the type under test is.
+    """
     return tensor(*shape, domain=domain, dtype=F32, layout=layout)
 
 
 def workspace_calls(template: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Sizes]]:
-    """Yield templates that query the workspace size, pass a workspace of each type, or allow fusion."""
+    """Yield copies of a template that differ in the arguments for workspaces and fusion.
+
+    Args:
+        template: A template without a workspace.
+
+    Yields:
+        Two workspace queries, a call with a workspace of each of three element types, and calls with the fusion levels
+            1 and 2.
+    """
     yield template.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield template.replace(
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
@@ -72,5 +117,14 @@ def workspace_calls(template: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Size
 
 
 def smoke_template(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Shape]:
-    """Return a template of these sizes, whose cases are smoke cases in every element type."""
+    """Return a template whose cases are smoke cases in every element type.
+
+    Args:
+        label: The label of the cases without the element type.
+        *sizes: The sizes from which the module derives the arguments.
+        arguments: Arguments that replace derived arguments.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(label, sizes, arguments or {}, **SMOKE_IN_ALL_DTYPES)

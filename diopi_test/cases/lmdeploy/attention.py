@@ -1,4 +1,8 @@
-"""Cases of the fused attention of LMDeploy: prefill of whole sequences, and decoding of one token per sequence."""
+"""Cases of LMDeploy's fused attention: prefill of whole sequences, and decoding of one token per sequence.
+
+Both functions project tokens to queries, keys and values, rotate queries and keys, and extend a cache of keys and
+values. A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -34,14 +38,17 @@ from diopi_test.cases.tensors import (
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSizes:
-    """The sizes of an attention.
+    """The sizes of a call of fused attention, from which the arguments are derived.
 
     Attributes:
         batch: The number of sequences.
-        heads, key_heads: The numbers of heads of queries, and of heads of keys and values.
+        heads: The number of query heads.
+        key_heads: The number of key heads, which is also the number of value heads. It divides `heads`.
         head_size: The number of elements of a head.
-        layers, slots: The numbers of layers of the caches, and of tokens for which a cache has room.
-        new_tokens, cached_tokens: The numbers of tokens of a prefill, and of cached tokens before them.
+        layers: The number of layers of the caches.
+        slots: The number of tokens per sequence for which a cache has room.
+        new_tokens: The number of tokens per sequence that a prefill adds. Decoding always adds one token.
+        cached_tokens: The number of tokens per sequence in the cache before a prefill.
     """
 
     batch: int = 2
@@ -55,17 +62,26 @@ class AttentionSizes:
 
     @property
     def width(self) -> int:
-        """Return the number of elements of a token: all heads of queries together."""
+        """Return the number of elements of a token, which is the number of elements of all query heads together."""
         return self.heads * self.head_size
 
     @property
     def projected_width(self) -> int:
-        """Return the number of elements of a token's query, key and value together."""
+        """Return the number of columns of `qkv_weight`: the elements of a token's query, key and value together."""
         return (self.heads + 2 * self.key_heads) * self.head_size
 
 
 def _shared_arguments(template: CaseTemplate[AttentionSizes], rows: int) -> dict[str, Any]:
-    """Return the arguments that prefill and decoding share; `rows` is the number of tokens."""
+    """Return the arguments that prefill and decoding share.
+
+    Args:
+        template: The template.
+        rows: The number of tokens in `inoutput`.
+
+    Returns:
+        The arguments by name. The call uses the last layer of the caches and rotates all columns of a head, or all but
+            one if their number is odd.
+    """
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.layers, sizes.batch, sizes.key_heads, sizes.slots, sizes.head_size, layout=layout)
     return {
@@ -88,13 +104,26 @@ def _shared_arguments(template: CaseTemplate[AttentionSizes], rows: int) -> dict
 def attention_template(
     label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any
 ) -> CaseTemplate[AttentionSizes]:
-    """Return a template; `fields` are fields of `AttentionSizes` and of the template that differ from the defaults."""
+    """Return a template of a call of fused attention.
+
+    Args:
+        label: The label of the cases without the element type.
+        arguments: Arguments that replace derived arguments.
+        **fields: Fields of `AttentionSizes`, and fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = {name: fields.pop(name) for name in fields.keys() & vars(AttentionSizes()).keys()}
     return CaseTemplate(label, AttentionSizes(**sizes), arguments or {}, **fields)
 
 
 FLAT_SOFTMAX, SHARP_SOFTMAX = normal(0.05), normal(3)
-"""Tokens with small and with large numbers, for which the weights of keys are nearly equal or few are large."""
+"""Domains of tokens with small and with large numbers.
+
+With small numbers, the attention weights of all keys are nearly equal. With large numbers, a few keys have most of the
+weight.
+"""
 
 SHARED_TEMPLATES = (
     attention_template("one-head", heads=1, key_heads=1, dtypes=DtypeSelection.all),
@@ -121,14 +150,18 @@ SHARED_TEMPLATES = (
     attention_template("transposed", layout=transposed),
     attention_template("large-heads", heads=2, key_heads=1, head_size=64, dtypes=half),
 )
-"""Templates of both functions; decoding uses three sequences instead of two."""
+"""The templates that prefill and decoding have. Decoding uses three sequences instead of two."""
 
 
 LARGE_HEADS: Mapping[str, Any] = {"heads": 8, "domains": {"qkv_weight": normal(0.04)}, "large": True}
-"""Fields of large templates with 8 heads; the scaled weights keep scores of moderate magnitude."""
+"""Fields of large templates with 8 query heads. The domain of the weights keeps the scores at a moderate magnitude."""
 
 CACHED_TOKENS = 64
-"""The number of cached keys in exact cases: so many equal scores hide the 1e-6 that is added to their sum."""
+"""The number of slots and of equal scores in exact cases.
+
+The function adds 1e-6 to the sum of the exponentials, here 64. The results are exact because no type under test
+represents this change of the sum.
+"""
 
 
 def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[AttentionSizes]:
@@ -138,7 +171,7 @@ def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any)
 
     Args:
         arguments: Arguments that replace the default ones.
-        **fields: Sizes and fields of the template.
+        **fields: Fields of `AttentionSizes`.
 
     Returns:
         The template.
@@ -163,7 +196,7 @@ def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any)
 
 
 def _context_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a prefill from a template."""
+    """Return the arguments of a prefill (`diopiFusedContextAttentionInp`) for the sizes of a template."""
     sizes = template.sizes
     return {
         **_shared_arguments(template, sizes.batch * sizes.new_tokens),
@@ -174,11 +207,14 @@ def _context_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> 
 
 
 PREFILL_SMOKE = attention_template("plain", **SMOKE_IN_ALL_DTYPES)
-"""The prefill of the default sizes: a template of smoke cases in every element type."""
+"""The prefill with the default sizes: a template of smoke cases in every element type."""
 
 
 def _nan_from_slot(length: int) -> Domain:
-    """Return a domain of a cache with 8 slots of 6 elements: slots from `length` on are NaN."""
+    """Return a domain of a cache with 8 slots of 6 elements, in which all slots from `length` on contain only NaN.
+
+    A function that reads a slot beyond the sequence returns NaN.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = normal()(rng, count, dtype).reshape(-1, 8, 6)
@@ -241,7 +277,7 @@ register(
 
 
 def _decoder_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of decoding one token per sequence from a template."""
+    """Return the arguments of decoding (`diopiFusedDecoderAttentionInp`) for the sizes of a template."""
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
         **_shared_arguments(template, batch),
@@ -256,11 +292,19 @@ DECODE_SMOKE = attention_template("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
 """The decoding of three sequences: a template of smoke cases in every element type."""
 
 NONE_FINISHED = {"finished": None}
-"""The argument that marks no sequence as finished."""
+"""The argument that omits the flags of finished sequences, so that no sequence is finished."""
 
 
 def _sequence_lengths(*lengths: int, **arguments: Any) -> Mapping[str, Any]:
-    """Return the arguments of unfinished sequences with these lengths, and further `arguments`."""
+    """Return the arguments of unfinished sequences.
+
+    Args:
+        *lengths: The number of tokens of each sequence before the call.
+        **arguments: Further arguments.
+
+    Returns:
+        The arguments by name.
+    """
     return {"sequence_lengths": integer_table(lengths), **NONE_FINISHED, **arguments}
 
 
@@ -321,7 +365,7 @@ register(
         ),
         exact_template(
             _sequence_lengths(CACHED_TOKENS - 1, CACHED_TOKENS, 200, step=600, total_padding_tokens=None), batch=3
-        ),  # where it matters: "long"
+        ),  # the sequence length exceeds the number of slots; the smoke case of long sequences is "long"
         *workspace_calls(DECODE_SMOKE),
         attention_template(
             "long",

@@ -1,4 +1,8 @@
-"""Cases of the criteria by which a sequence is finished: stop words, and maximum lengths."""
+"""Cases of `diopiStopWordsCriterion` and `diopiLengthCriterion`, which decide whether a sequence is finished.
+
+A sequence is finished when its last tokens are a stop word, or when it reaches its maximum length. A template describes
+cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from diopi_test.cases.tensors import (
 )
 
 I64, I32 = Dtype.int64, Dtype.int32
-"""The integer types under test."""
+"""Short names for the integer types under test."""
 
 HISTORY = [
     [5, 1, 9, 3, 3, 8, 2, 6, 4],
@@ -28,7 +32,7 @@ HISTORY = [
     [3, 7, 8, 3, 2, 8, 1, 7, 4],
     [9, 6, 6, 7, 3, 8, 6, 1, 4],
 ]
-"""The tokens of nine sequences (columns) at four steps (rows)."""
+"""The tokens of nine sequences (columns) at the steps 0 to 3 (rows), as the argument `output_ids`."""
 
 STOP_WORDS = (
     word_table(7, [9], [1]),
@@ -41,18 +45,27 @@ STOP_WORDS = (
     word_table(7, [6, 2, 7, 1, 5]),
     word_table(7),
 )
-"""The stop words of each sequence, one to five tokens long: some are complete at the last step, some partly or a step
-earlier.
+"""The stop words of each of the nine sequences of `HISTORY`, one to five tokens long, as the argument `stop_words`.
+
+At the last step, some words are complete. Other words are complete only in part, or were complete a step earlier.
 """
 
 
 def table_of_tested_dtype(values: Any, layout: Layout = contiguous) -> ByDtype:
-    """Return a tensor of these integers in the type under test."""
+    """Return a tensor argument with these integers in the type under test."""
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
 def _stop_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call with the sequences `HISTORY` and the stop words `STOP_WORDS` from a template."""
+    """Return the arguments of a call with the sequences `HISTORY` and the stop words `STOP_WORDS`.
+
+    Args:
+        template: The template. Its layout applies to `finished`.
+        dtype: The integer type under test.
+
+    Returns:
+        The arguments by name. Only the last sequence is finished before the call.
+    """
     return {
         "output_ids": literal(HISTORY, dtype),
         "stop_words": literal(STOP_WORDS, dtype),
@@ -65,7 +78,16 @@ def _stop_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def stop_template(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
-    """Return a template that looks for stop words; `arguments` replace default arguments."""
+    """Return a template of a call that looks for stop words.
+
+    Args:
+        label: The label of the cases without the element type.
+        arguments: Arguments that replace those for `HISTORY` and `STOP_WORDS`.
+        **fields: Fields of the template.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 
@@ -93,7 +115,7 @@ MANY_HISTORIES: Mapping[str, Any] = {
     "finished": mask(10_007, period=7),
     "batch_size": 10_007,
 }
-"""The arguments of a large case with 10,007 sequences."""
+"""The arguments of a large case with 10,007 sequences of four random tokens, whose stop words repeat `STOP_WORDS`."""
 
 register(
     "diopiStopWordsCriterion",
@@ -151,7 +173,19 @@ register(
 def length_template(
     label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """Return a template that compares the step with the length limits of sequences, one limit per sequence."""
+    """Return a template of a call that compares a step with the maximum length of each sequence.
+
+    Args:
+        label: The label of the cases without the element type.
+        limits: The maximum length of each sequence.
+        finished: The argument `finished`: the flags of the sequences before the call.
+        step: The step.
+        layout: The layout of the maximum lengths and of the results.
+        **fields: Fields of the template.
+
+    Returns:
+        The template.
+    """
     results = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
     arguments = {
         "finished": finished,
@@ -163,10 +197,10 @@ def length_template(
 
 
 LIMITS = (3, 9, 5, 6, 7, 4, 5, 5, 8, 6, 2)
-"""The maximum length of each sequence."""
+"""The maximum length of each of eleven sequences."""
 
 NONE_FINISHED, SOME_FINISHED = mask(11, fill=False), mask(11)
-"""The argument `finished` of eleven sequences: none or some of them are finished before the call."""
+"""The argument `finished` of eleven sequences: no sequence, or every third sequence, is finished before the call."""
 
 register(
     "diopiLengthCriterion",

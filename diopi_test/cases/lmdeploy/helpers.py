@@ -1,4 +1,7 @@
-"""Cases of small helpers: gathering tokens, adding a number, counting padding, swapping axes, looking up embeddings."""
+"""Cases of small helpers: gathering tokens, adding a number, counting padding, swapping axes, looking up embeddings.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ Shape = tuple[int, ...]
 
 
 def _length_tensor(values: Sequence[int], layout: Layout = contiguous) -> ByDtype:
-    """Return a tensor of these lengths in the type under test."""
+    """Return a tensor argument of these lengths in the type under test."""
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
@@ -51,7 +54,20 @@ def gather_template(
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template of prompts of these lengths, `steps` steps, and rows for `capacity` tokens per sequence."""
+    """Return a template of `diopiGatherOutput`, which gathers the prompt and the generated tokens of each sequence.
+
+    Args:
+        label: The label of the cases without the element type.
+        lengths: The length of each sequence's prompt.
+        max_length: The length to which the prompts are padded.
+        steps: The number of steps; the table of tokens has one more row.
+        capacity: The number of tokens for which the result has room, per sequence.
+        layout: The layout of all tensors.
+        **fields: Fields of the template. `arguments` replace the arguments that follow from the other parameters.
+
+    Returns:
+        The template.
+    """
     batch, overrides = len(lengths), fields.pop("arguments", {})
     arguments: Arguments = {
         "output_ids": tensor(batch, capacity, domain=full_range, layout=layout),
@@ -101,7 +117,20 @@ register(
 def plus_template(
     label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """Return a template that adds `val` to the first `size` of `length` numbers."""
+    """Return a template of `diopiPlusScalarInp`, which adds a number to the first elements of a vector.
+
+    Args:
+        label: The label of the cases without the element type.
+        length: The length of the vector.
+        size: The number of elements that change.
+        val: The number that is added.
+        layout: The layout of the vector.
+        **fields: Fields of the template, and `domain`, the domain of the vector; by default integers from −1000 to
+            1000.
+
+    Returns:
+        The template.
+    """
     domain = fields.pop("domain", integer_values(-1000, 1000))
     arguments: Arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
     return CaseTemplate(label, (), arguments, **fields)
@@ -136,7 +165,18 @@ register(
 def padding_template(
     label: str, lengths: Sequence[int], max_length: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """Return a template that counts the padding of sequences of these lengths, which are padded to `max_length`."""
+    """Return a template of `diopiUpdatePaddingCount`, which counts the padding of each sequence.
+
+    Args:
+        label: The label of the cases without the element type.
+        lengths: The length of each sequence.
+        max_length: The length to which the sequences are padded.
+        layout: The layout of the lengths and of the counts.
+        **fields: Fields of the template.
+
+    Returns:
+        The template.
+    """
     arguments: Arguments = {
         "total_padding_count": ByDtype(lambda dtype: literal([0] * len(lengths), dtype, layout)),
         "input_lengths": _length_tensor(lengths, layout),
@@ -179,7 +219,7 @@ register(
 
 
 def _transpose_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call that swaps axes."""
+    """Return the arguments of `diopiTransposeAxis01`, which swaps the first two axes, for a template's sizes."""
     dim0, dim1, dim2 = template.sizes
     return {
         "input": tensor(dim0, dim1, dim2, domain=any_value, layout=template.layout),
@@ -215,7 +255,11 @@ register(
 
 
 def _step_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call that looks up the embeddings of one step."""
+    """Return the arguments of `diopiEmbeddingLookupPosEncoding`, which looks up the tokens of one step.
+
+    The sizes of the template are (rows of the embedding table, width of an embedding, sequences, steps). The step is
+    the last but one.
+    """
     rows, width, batch, steps = template.sizes
     return {
         "embedding_table": tensor(rows, width, domain=any_value, layout=template.layout),
@@ -253,7 +297,10 @@ register(
 
 
 def _prompt_embedding_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call that looks up the embeddings of a prompt."""
+    """Return the arguments of `diopiInputIdsEmbeddingLookupPosEncoding`, which looks up the embeddings of a prompt.
+
+    The sizes of the template are (rows of the embedding table, width of an embedding, tokens of the prompt).
+    """
     rows, width, length = template.sizes
     return {
         "input_ids": random_integers(length, low=0, high=rows - 1),

@@ -1,4 +1,7 @@
-"""Cases of the kernels of layers: root mean square norms, and the gated feed-forward layer."""
+"""Cases of layers: root mean square norms, and the gated feed-forward layer.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ Shape = tuple[int, ...]
 # Norms of rows
 
 EPS = 2.0**-17
-"""The number that is added under the root."""
+"""The number that the norms add under the root; a power of two, so that float32 represents it exactly."""
 
 
 def _norm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a norm of rows from the sizes (rows, elements per row) of a template."""
+    """Return the arguments of both norms for the sizes (rows, elements per row) of a template."""
     rows, width = template.sizes
     data = tensor(rows, width, domain=normal(2), layout=template.layout)
     parameter = tensor(width, domain=avoid_points([0], normal()))
@@ -34,7 +37,7 @@ def _norm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str,
 
 
 def _normal_starting_with(value: float) -> Any:
-    """Return a domain of normally distributed numbers whose first element is `value`."""
+    """Return a domain of normally distributed numbers, in which the first number is replaced by `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = normal()(rng, count, dtype)
@@ -67,7 +70,7 @@ NORM_TEMPLATES = (
     CaseTemplate("many-rows", (MANY_ROWS, 3), large=True),
     CaseTemplate("long-rows", (17, 4_099), dtypes=(Dtype.float16,), large=True),
 )
-"""Templates of both norms, whose sizes are (rows, elements per row)."""
+"""The templates that both norms have. Their sizes are (rows, elements per row)."""
 
 register("diopiRootMeanSquareNormInp", templates=NORM_TEMPLATES, derive=_norm_arguments)
 register(
@@ -86,7 +89,7 @@ register(
 
 
 def _ffn_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a gated feed-forward layer from the sizes (rows, width, inner width) of a template."""
+    """Return the arguments of `diopiFusedSiluFfnInp` for the sizes (rows, width, inner width) of a template."""
     rows, width, inner = template.sizes
     weights: dict[str, Any] = {"layout": template.layout, "domain": normal(0.5)}
     return {
@@ -99,15 +102,21 @@ def _ffn_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, 
 
 
 def _draw_open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw 0 or 64: σ of their positive sums rounds to 1, so that the layer's products are integers."""
+    """Return random weights that are 0 or 64, so that the gates are 0 or at least 64.
+
+    The logistic function σ of at least 64 rounds to 1. The products of the layer are therefore integers.
+    """
     return 64.0 * rng.integers(0, 2, count)
 
 
 _NEARLY_CLOSED_GATES = choice([-15.0, -14.5, -14.0])
-"""Numbers of which six make gates near −87, where σ is about the smallest normal number of float32."""
+"""Weights of which the sum of six is between −90 and −84.
+
+For such gates, the logistic function σ returns about the smallest normal number of float32, and its underflow matters.
+"""
 
 FFN_SMOKE = smoke_template("plain", 5, 12, 7)
-"""A feed-forward layer of the default sizes: a template of smoke cases in every element type."""
+"""A feed-forward layer with the default sizes: a template of smoke cases in every element type."""
 
 register(
     "diopiFusedSiluFfnInp",

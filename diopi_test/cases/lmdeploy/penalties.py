@@ -1,4 +1,7 @@
-"""Cases of changes to logits before a token is sampled: temperature, repetition penalty, banned words."""
+"""Cases of changes to logits before a token is sampled: temperature, repetition penalty, banned words.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ Shape = tuple[int, ...]
 
 
 def _temperature_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the temperature penalty from the sizes (sequences, vocabulary, padded vocabulary)."""
+    """Return the arguments of `diopiBatchApplyTemperaturePenaltyInp` for the sizes of a template.
+
+    The sizes are (sequences, vocabulary, padded vocabulary).
+    """
     rows, vocabulary, padded_vocabulary = template.sizes
     return {
         "logits": tensor(rows, padded_vocabulary, domain=normal(4), layout=template.layout),
@@ -81,17 +87,23 @@ register(
 # Repetition
 
 NO_LENGTHS = {"input_lengths": None}
-"""The argument that omits the lengths of the inputs."""
+"""The argument that omits the lengths of the inputs, so that the prompts have no padding."""
 
 REPEATED_TOKENS_REASON = "every token is repeated"
-"""The reason why a wrong history can pass a case (`non_discriminating`): every token receives the penalty."""
+"""The reason why a function that reads wrong tokens can pass a case (`Case.non_discriminating`).
+
+Because every token of the vocabulary occurs in the history, every logit receives the penalty.
+"""
 
 PENALTY_TYPES = {"none": 0, "additive": 1, "multiplicative": 2}
-"""The values of penalty_type by name."""
+"""The values of the argument `penalty_type`, by the name that case labels use."""
 
 
 def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the repetition penalty."""
+    """Return the arguments of `diopiBatchApplyRepetitionPenaltyInp` for the sizes of a template.
+
+    The sizes are those of `_repetition_template`. The call is for the last step.
+    """
     rows, vocabulary, longest_prompt, steps = template.sizes
     return {
         "logits": tensor(rows, vocabulary, domain=avoid_points([0], normal(3)), layout=template.layout),
@@ -109,7 +121,17 @@ def _repetition_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mappin
 def _repetition_template(
     label: str, sizes: Sequence[int] = (3, 17, 4, 8), penalty_type: int = 2, **fields: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of a penalty; the sizes are (sequences, vocabulary, longest prompt, steps)."""
+    """Return a template of the repetition penalty.
+
+    Args:
+        label: The label of the cases without the element type.
+        sizes: The numbers (sequences, tokens in the vocabulary, tokens of the longest prompt, steps).
+        penalty_type: A value of `PENALTY_TYPES`.
+        **fields: Fields of the template. `arguments` replace derived arguments.
+
+    Returns:
+        The template.
+    """
     arguments = {"penalty_type": penalty_type, **fields.pop("arguments", {})}
     return CaseTemplate(label, tuple(sizes), arguments, **fields)
 
@@ -174,20 +196,29 @@ register(
 # Banned words
 
 HISTORY = [[5, 1, 9], [2, 7, 4], [3, 7, 8], [9, 6, 6], [1, 2, 3]]
-"""The tokens of three sequences (columns) at five steps (rows)."""
+"""The tokens of three sequences (columns) at the steps 0 to 4 (rows), as the argument `output_ids`."""
 
 BANNED_WORDS = (
     word_table(14, [4], [3, 9, 2], [7, 9, 5], [0], [6, 11]),
     word_table(14, [7, 6, 3], [1], [8, 6, 10], [2, 7, 7, 6, 9]),
     word_table(14, [8, 6, 5], [9, 4, 8, 6, 2], [4, 8, 7], [11, 1]),
 )
-"""The banned words of each sequence, one to five tokens long.
+"""The banned words of each of the three sequences of `HISTORY`, one to five tokens long, as the argument `bad_words`.
 
-At step 4, some words are complete except for the last token. Others differ from the history in one token."""
+At step 4, some words are complete except for the last token. Other words differ from the history in one token.
+"""
 
 
 def _ban_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of a call that bans the words `BANNED_WORDS` after the tokens `HISTORY`."""
+    """Return the arguments of `diopiBanBadWordsInp` that bans the words `BANNED_WORDS` after the tokens `HISTORY`.
+
+    Args:
+        template: The template. Its layout applies to the logits.
+        dtype: Not used; the logits have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     return {
         "logits": tensor(3, 12, layout=template.layout),
         "output_ids": integer_table(HISTORY),
@@ -202,17 +233,37 @@ def _ban_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, 
 
 
 def ban_template(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Shape]:
-    """Return a template that bans words; `arguments` replace default arguments."""
+    """Return a template of a call that bans words.
+
+    Args:
+        label: The label of the cases without the element type.
+        arguments: Arguments that replace those for `HISTORY` and `BANNED_WORDS`.
+        **fields: Fields of the template.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 
 def _shared_words(words: Any, **arguments: Any) -> Mapping[str, Any]:
-    """Return the arguments of one list of banned words for all sequences, and further `arguments`."""
+    """Return the arguments of a call with one list of banned words for all sequences.
+
+    Args:
+        words: The table of banned words (`word_table`).
+        **arguments: Further arguments.
+
+    Returns:
+        The arguments by name.
+    """
     return {"bad_words": integer_table(words), "share_words": True, "bad_words_len": len(words[0]), **arguments}
 
 
 BEYOND_VOCABULARY = word_table(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
-"""Words, most of which have tokens beyond the vocabulary; such words can't be banned."""
+"""A table of banned words, most of which contain the tokens 12 or 13, beyond the vocabulary of 12 tokens.
+
+Words whose last token is beyond the vocabulary can't be banned.
+"""
 
 register(
     "diopiBanBadWordsInp",

@@ -1,4 +1,12 @@
-"""Cases of sampling: samples large enough for statistics, tokens that are certain, and omitted or unchanged tensors."""
+"""Cases of `diopiTopKSampling` and `diopiTopPSampling`, which draw a token per sequence.
+
+Top-k sampling draws among the k most probable tokens. Top-p sampling draws among the most probable tokens whose total
+probability is p. There are three groups of cases:
+
+- Samples that are large enough to compare the frequencies of tokens with their probabilities.
+- Calls in which the drawn token is certain, so that all results are determined.
+- Calls that omit tensors, or must not change them.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +39,20 @@ from diopi_test.cases.tensors import (
 )
 
 LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
-"""Logarithms of the weights of nine tokens."""
+"""The logits of nine tokens: the logarithms of different weights from 8 to 0.125."""
 
 SAMPLE_SEQUENCES = 280
-"""The number of sequences of a sample."""
+"""The number of sequences in a call that draws a large sample."""
 
 LOG_PROBABILITIES = ("cum_log_probs", "output_log_probs")
-"""The results that contain logarithms of probabilities."""
+"""The arguments to which a call writes logarithms of probabilities."""
 
 UPDATED_TENSORS = ("finished", "sequence_lengths", *LOG_PROBABILITIES)
-"""The tensors that a call updates."""
+"""The optional arguments that a call updates."""
 
 
 def permuted_rows(logits: Sequence[float]) -> Domain:
-    """Return a domain whose rows are random permutations of these logits."""
+    """Return a domain of rows, each of which is a random permutation of `logits`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return rng.permuted(np.tile(logits, (count // len(logits), 1)), axis=1).reshape(-1)
@@ -60,7 +68,19 @@ def cycle_values(*values: float) -> Domain:
 def _sampling_arguments(
     batch: int, vocabulary: int, logits: Domain, k: Domain, p: Domain, layout: Layout
 ) -> dict[str, Any]:
-    """Return the arguments of a call with `batch` sequences and `vocabulary` tokens in the vocabulary."""
+    """Return the arguments that both sampling functions share.
+
+    Args:
+        batch: The number of sequences.
+        vocabulary: The number of tokens in the vocabulary.
+        logits: The domain of the logits.
+        k: The domain of `runtime_top_k`.
+        p: The domain of `runtime_top_p`.
+        layout: The layout of all tensors.
+
+    Returns:
+        The arguments by name. Some sequences are finished, and others skip the call.
+    """
     return {
         "output_ids": random_integers(4, batch, low=0, high=vocabulary - 1, layout=layout),
         "logits": tensor(batch, vocabulary, domain=logits, layout=layout),
@@ -93,7 +113,22 @@ def sampling_template(
     omitted_names: Sequence[str] = (),
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template; `omitted_names` names omitted arguments, `k` and `p` are a domain or one number for all."""
+    """Return a template of a sampling function.
+
+    Args:
+        label: The label of the cases without the element type.
+        batch: The number of sequences.
+        vocabulary: The number of tokens in the vocabulary.
+        logits: The domain of the logits; None for a normal distribution.
+        k: The domain of `runtime_top_k`, or a number for all sequences.
+        p: The domain of `runtime_top_p`, or a number for all sequences.
+        layout: The layout of all tensors.
+        omitted_names: The names of arguments that are omitted.
+        **fields: Fields of the template. `arguments` replace the arguments that follow from the other parameters.
+
+    Returns:
+        The template.
+    """
     k_domain, p_domain = (value if callable(value) else cycle_values(value) for value in (k, p))
     arguments = _sampling_arguments(batch, vocabulary, logits or normal(2), k_domain, p_domain, layout)
     overrides = {**dict.fromkeys(omitted_names), **fields.pop("arguments", {})}
@@ -101,30 +136,51 @@ def sampling_template(
 
 
 def statistics_template(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
-    """Return a template with enough sequences to count how often each token is drawn."""
+    """Return a template with enough sequences to compare the frequency of each token with its probability.
+
+    Args:
+        label: The label of the cases without the element type.
+        k: As in `sampling_template`.
+        p: As in `sampling_template`.
+        **fields: Other arguments of `sampling_template`.
+
+    Returns:
+        The template. All sequences have permutations of `LOGITS`.
+    """
     return sampling_template(label, SAMPLE_SEQUENCES, len(LOGITS), permuted_rows(LOGITS), k, p, **fields)
 
 
 DOMINANT_LOGIT: Mapping[str, Any] = {"vocabulary": 7, "logits": permuted_rows((60.0, 0.5, -1.0, 2.0, 1.5, -3.0, 0.25))}
-"""Logits of which one is so large that its token is always drawn."""
+"""Arguments of `sampling_template` with one logit that is so large that its token is always drawn."""
 
 TIED_LOGITS = choice([1.0, 1.0, 0.0, -1.0])
-"""Logits of which two are equal."""
+"""A domain of logits in which several tokens have the same largest value."""
 
 SHARED_SEEDS = {"generators": tuple(n // 2 * 2 for n in range(SAMPLE_SEQUENCES))}
-"""The argument with which two successive sequences have the same seed."""
+"""The generators of a call in which the sequences 2n and 2n + 1 have the same seed."""
 
 
 def _draw_row_pairs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw each row of a sample twice in succession; rows of a pair have the same seed and must get the same token."""
+    """Return rows of permuted `LOGITS`, each twice in succession.
+
+    With `SHARED_SEEDS`, the sequences of such a pair also have the same seed and must get the same token.
+    """
     return np.repeat(permuted_rows(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
 
 
 def shared_templates(greedy_arguments: Mapping[str, Any]) -> Iterator[CaseTemplate]:
-    """Yield the templates of both functions; the arguments `greedy_arguments` make the most probable token certain."""
+    """Yield the templates that both sampling functions have.
+
+    Args:
+        greedy_arguments: The arguments of `sampling_template` with which a function always draws the most probable
+            token.
+
+    Yields:
+        The templates.
+    """
 
     def certain_template(label: str, batch: int = 9, vocabulary: int = 17, **fields: Any) -> CaseTemplate:
-        """Return a template whose tokens are certain."""
+        """Return a template in which every sequence gets its most probable token."""
         return sampling_template(label, batch, vocabulary, **{**greedy_arguments, **fields})
 
     yield statistics_template("sample", dtypes=DtypeSelection.all, smoke=True)
@@ -160,7 +216,7 @@ def shared_templates(greedy_arguments: Mapping[str, Any]) -> Iterator[CaseTempla
 
 
 def top_k_templates() -> Iterator[CaseTemplate]:
-    """Yield the templates of sampling among the k most probable tokens."""
+    """Yield the templates of `diopiTopKSampling`, which samples among the k most probable tokens."""
     yield from shared_templates({"k": 1})
     yield statistics_template("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
     yield statistics_template("beyond", k=40)
@@ -169,11 +225,11 @@ def top_k_templates() -> Iterator[CaseTemplate]:
 
 
 PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
-"""The argument of a call that queries the size of the persistent workspace."""
+"""The argument of a call that queries the size of the persistent workspace instead of sampling."""
 
 
 def top_p_templates() -> Iterator[CaseTemplate]:
-    """Yield the templates of sampling among the most probable tokens with a total probability of p."""
+    """Yield the templates of `diopiTopPSampling`, which samples among tokens with a total probability of p."""
     yield from shared_templates({"p": 0.0078125})
     yield sampling_template("first-of-equals", 12, 8, TIED_LOGITS, p=0.0625)
     yield sampling_template("just-enough", **DOMINANT_LOGIT, p=0.9921875)
@@ -186,13 +242,13 @@ def top_p_templates() -> Iterator[CaseTemplate]:
 
 
 TemplateMaker = Callable[[], Iterator[CaseTemplate]]
-"""Returns the templates of a function."""
+"""Returns the templates of a sampling function."""
 
 TEMPLATE_MAKERS: Mapping[str, TemplateMaker] = {
     "diopiTopKSampling": top_k_templates,
     "diopiTopPSampling": top_p_templates,
 }
-"""The function that makes the templates, by the name of the function under test."""
+"""The function that returns the templates, by the name of the function under test."""
 
 for _name, _make in TEMPLATE_MAKERS.items():
     register(_name, templates=tuple(_make()))

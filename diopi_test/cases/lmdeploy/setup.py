@@ -1,4 +1,8 @@
-"""Cases of the setup of sampling, which computes consistent k and p for each sequence."""
+"""Cases of the setup of sampling, which determines consistent values of k and p for each sequence.
+
+`diopi_test.cases.lmdeploy.sampling` explains k and p. A template describes cases that differ only in their element type
+(`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -11,19 +15,36 @@ from diopi_test.cases.lmdeploy.arguments import F32, I32, I64, MANY_ROWS
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 K_VALUES = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
-"""Values of k: zero, usual values, and values above the maximum of 1024."""
+"""Values of k: 0, which stands for no value, usual values, and values near and above the maximum of 1024."""
 
 P_VALUES = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
-"""Values of p: zero, usual values, and values outside [0, 1]. In tensors of 40 elements, each p occurs with each k."""
+"""Values of p: zero, usual values, and values outside [0, 1].
+
+In tensors of 40 elements, 13 values of k and 12 values of p occur at random positions.
+"""
 
 BUFFER_ARGUMENTS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
-"""The arguments with whose values the function fills buffers."""
+"""The numbers with which `diopiSetupToppRuntimeArgsInp` fills its buffers."""
 
 
 def per_sequence_template(
     label: str, batch: int = 40, k_values: Sequence[int] = K_VALUES, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    """Return a template with a k and a p per sequence; top_k and top_p for all sequences must be ignored."""
+    """Return a template with one k and one p per sequence.
+
+    The arguments `top_k` and `top_p`, which apply to all sequences in other calls, have values that the call must
+    ignore.
+
+    Args:
+        label: The label of the cases without the element type.
+        batch: The number of sequences.
+        k_values: The values of k, which occur in random order.
+        layout: The layout of all tensors.
+        **fields: Fields of the template. `arguments` replace the arguments that follow from the other parameters.
+
+    Returns:
+        The template.
+    """
     arguments = {
         "top_ks": tensor(batch, domain=choice(k_values), layout=layout),
         "top_ps": tensor(batch, domain=choice(P_VALUES), dtype=F32, layout=layout),
@@ -36,7 +57,17 @@ def per_sequence_template(
 
 
 def shared_template(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
-    """Return a template with one k or p for all sequences; None keeps one number per sequence."""
+    """Return a template with one k or one p for all sequences.
+
+    Args:
+        label: The label of the cases without the element type.
+        k: The value of k for all sequences; None for one value per sequence.
+        p: The value of p for all sequences; None for one value per sequence.
+        **fields: Fields of the template.
+
+    Returns:
+        The template.
+    """
     k_arguments = {} if k is None else {"top_k": k, "top_ks_size": 0}
     p_arguments = {} if p is None else {"top_p": p, "top_ps_size": 0}
     return per_sequence_template(label, arguments={**k_arguments, **p_arguments}, **fields)
@@ -68,7 +99,7 @@ SHARED_TEMPLATES = (
     per_sequence_template("none", 0),
     per_sequence_template("many", MANY_ROWS, dtypes=(I64,), large=True),
 )
-"""The templates of both functions."""
+"""The templates that both setup functions have."""
 
 SAME_RESULT_REASONS = {
     (
@@ -76,7 +107,7 @@ SAME_RESULT_REASONS = {
         "one-of-size-1|one-value-for-all"
     ): "one value applies to all sequences"
 }
-"""The reason why some wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reason why some wrong results can pass a case (`Case.non_discriminating`), by a regular expression for labels."""
 
 register("diopiSetupTopkRuntimeArgsInp", templates=SHARED_TEMPLATES, non_discriminating=SAME_RESULT_REASONS)
 register(

@@ -1,4 +1,4 @@
-"""Tables of words in the format of the kernels that ban words or stop at words."""
+"""Tables of words in the format of the kernels that ban words or stop at words. A word is a sequence of tokens."""
 
 from __future__ import annotations
 
