@@ -23,22 +23,22 @@ def result_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...
 
 
 def loss_cases(
-    prototype: Prototype, templates: Templates, *, of_loss: Templates = (), of_gradient: Templates = ()
+    prototype: Prototype, templates: Templates, *, loss_only: Templates = (), gradient_only: Templates = ()
 ) -> Iterator[Case]:
     """Return the cases of a loss, or of its gradient if the name of the function ends with `Backward`.
 
     Args:
         prototype: The prototype of the loss or of its gradient.
         templates: Templates for both. A loss that is reduced to a scalar gets a contiguous result.
-        of_loss: Further templates for the loss only.
-        of_gradient: Further templates for the gradient only.
+        loss_only: Further templates for the loss.
+        gradient_only: Further templates for the gradient.
 
     Returns:
         The cases.
     """
     if prototype.name.endswith("Backward"):
-        return expand(prototype, (*templates, *of_gradient))
-    return expand(prototype, map(_with_contiguous_scalar, (*templates, *of_loss)))
+        return expand(prototype, (*templates, *gradient_only))
+    return expand(prototype, map(_with_contiguous_scalar, (*templates, *loss_only)))
 
 
 def _with_contiguous_scalar(template: CaseTemplate[tuple[int, ...]]) -> CaseTemplate[tuple[int, ...]]:

@@ -1,4 +1,8 @@
-"""Cases of connectionist temporal classification (CTC) and its gradient."""
+"""Cases of the connectionist temporal classification (CTC) loss and its gradient.
+
+The CTC loss is the negative log-likelihood of a sequence of labels, given the log-probabilities of classes at each time
+step. One class, the blank, separates labels. Graves et al., "Connectionist Temporal Classification" (2006).
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,10 @@ class CtcBatch:
     """The sizes and the targets of a batch.
 
     Attributes:
-        steps: the number T of time steps of the tensor `log_probs`.
-        classes: the number C of classes, including the blank.
-        targets: the labels of each sample; no label is the blank.
-        input_lengths: the number of time steps of each sample, at most `steps`.
+        steps: The number T of time steps of the tensor `log_probs`.
+        classes: The number C of classes, including the blank.
+        targets: The labels of each sample; no label is the blank.
+        input_lengths: The number of time steps of each sample, at most `steps`.
     """
 
     steps: int
@@ -35,77 +39,77 @@ class CtcBatch:
     targets: Sequence[Sequence[int]]
     input_lengths: Sequence[int]
 
-    def table(self, spare: int | None, blank: int) -> Any:
-        """Return the targets as an array.
+    def target_array(self, padding_columns: int | None, blank: int) -> Any:
+        """Return the targets as an array of labels.
 
         Args:
-            spare: the number of padding labels after the longest target; None for targets without padding.
-            blank: the class of the blank.
+            padding_columns: The number of padding labels after the longest target; None for targets without padding.
+            blank: The class of the blank.
 
         Returns:
             The padded targets of shape (N, S), or all targets one after another in shape (S). The padding is a class
-            that is not the blank.
+                that is not the blank.
         """
-        if spare is None:
+        if padding_columns is None:
             return np.concatenate([np.array(target, np.int64) for target in self.targets])
-        width = max(map(len, self.targets)) + spare
+        width = max(map(len, self.targets)) + padding_columns
         padding = (blank + 1) % self.classes
         return np.array([[*target, *[padding] * (width - len(target))] for target in self.targets]).reshape(-1, width)
 
 
-LIKELIHOODS = ResultOf("diopiCTCLoss", "neg_log_likelihood")
+NEG_LOG_LIKELIHOOD = ResultOf("diopiCTCLoss", "neg_log_likelihood")
 """The result of the loss that the gradient receives as `neg_log_likelihood`."""
 
-ALPHAS = ResultOf("diopiCTCLoss", "log_alpha", unspecified=7.0)
-"""The result of the loss that the gradient receives as `log_alpha`: the log-probabilities of partial paths.
+LOG_ALPHA = ResultOf("diopiCTCLoss", "log_alpha", unspecified=7.0)
+"""The result of the loss that the gradient receives as `log_alpha`: the log-probabilities of partial label sequences.
 
-Elements that the loss leaves open are 7.
+The loss leaves some elements open. The suite sets them to 7, so that a gradient that reads them fails.
 """
 
 
-def alignment_template(
+def ctc_template(
     label: str,
-    samples: CtcBatch,
+    batch: CtcBatch,
     reduction: Reduction = MEAN,
     *,
     blank: int = 0,
-    spare: int | None = 0,
+    padding_columns: int | None = 0,
     zero_infinity: bool = False,
-    index: Dtype = Dtype.int64,
+    index_dtype: Dtype = Dtype.int64,
     layout: Layout = contiguous,
-    out: tuple[int, ...] = (),
+    out_shape: tuple[int, ...] = (),
     smoke: bool = False,
 ) -> CaseTemplate:
     """Return a template of the CTC loss or its gradient.
 
     Args:
-        label: the label of the cases.
-        samples: the lengths and targets of the batch.
-        reduction: how the losses are reduced.
-        blank: the class that separates labels.
-        spare: the number of padding labels after the longest target; None to concatenate the targets in a vector.
-        zero_infinity: whether infinite losses are replaced by 0.
-        index: the element type of targets and lengths.
-        layout: the layout of log_probs and their gradient.
-        out: the shape of a reduced result.
-        smoke: whether the cases are smoke cases.
+        label: The label of the cases without the element type.
+        batch: The lengths and targets of the batch.
+        reduction: The reduction of the losses.
+        blank: The class that separates labels.
+        padding_columns: The number of padding labels after the longest target; None for targets in one vector.
+        zero_infinity: Whether infinite losses are replaced by 0.
+        index_dtype: The element type of targets and lengths.
+        layout: The layout of `log_probs` and its gradient.
+        out_shape: The shape of a reduced result, () or (1,).
+        smoke: Whether the cases are smoke cases.
 
     Returns:
         The template.
     """
-    count, lengths = len(samples.targets), [len(target) for target in samples.targets]
+    count, lengths = len(batch.targets), [len(target) for target in batch.targets]
     arguments: Arguments = {
-        "_logits": tensor(samples.steps, count, samples.classes, domain=normal(1.5), dtype=Dtype.float64),
-        "log_probs": tensor(samples.steps, count, samples.classes, layout=layout, compute=_log_softmax),
-        "targets": _constant(samples.table(spare, blank), index),
-        "input_lengths": _constant(samples.input_lengths, index),
-        "target_lengths": _constant(lengths, index),
+        "_logits": tensor(batch.steps, count, batch.classes, domain=normal(1.5), dtype=Dtype.float64),
+        "log_probs": tensor(batch.steps, count, batch.classes, layout=layout, compute=_log_softmax),
+        "targets": _constant(batch.target_array(padding_columns, blank), index_dtype),
+        "input_lengths": _constant(batch.input_lengths, index_dtype),
+        "target_lengths": _constant(lengths, index_dtype),
         **{"blank": blank, "reduction": reduction, "zero_infinity": zero_infinity},
-        "grad_output": tensor(*((count,) if reduction == NONE else out)),
-        "neg_log_likelihood": tensor(count, compute=LIKELIHOODS),
-        "log_alpha": tensor(count, samples.steps, 2 * max(lengths) + 1, compute=ALPHAS),
+        "grad_output": tensor(*((count,) if reduction == NONE else out_shape)),
+        "neg_log_likelihood": tensor(count, compute=NEG_LOG_LIKELIHOOD),
+        "log_alpha": tensor(count, batch.steps, 2 * max(lengths) + 1, compute=LOG_ALPHA),
     }
-    results = {} if reduction == NONE else {"out": ResultOverride(shape=out)}
+    results = {} if reduction == NONE else {"out": ResultOverride(shape=out_shape)}
     return CaseTemplate(
         label, arguments=arguments, results=results, layout=layout, dtypes=DtypeSelection.all, smoke=smoke
     )
@@ -124,67 +128,84 @@ def _constant(values: Any, dtype: Dtype) -> TensorTemplate:
 
 def _labels(count: int, classes: int = 4) -> list[int]:
     """Return `count` labels from 1 to `classes`, some of which repeat the previous label."""
-    return [1 + number * number // 3 % classes for number in range(count)]
+    return [1 + position * position // 3 % classes for position in range(count)]
 
 
 def _doubled_labels(classes: int, blank: int, count: int) -> list[int]:
-    """Return `count` labels from the whole range of classes, each twice in a row; no label is the blank."""
-    return [(blank + 1 + (number // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for number in range(count)]
+    """Return labels from the whole range of classes, each twice in a row.
+
+    Args:
+        classes: The number of classes, including the blank.
+        blank: The class of the blank, which is not among the labels.
+        count: The number of labels.
+
+    Returns:
+        The labels.
+    """
+    return [
+        (blank + 1 + (position // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for position in range(count)
+    ]
 
 
-RAGGED = CtcBatch(steps=7, classes=5, targets=[(1, 1, 2), (3, 4), (), (2,)], input_lengths=[7, 4, 5, 6])
-"""A batch of sequences and targets of different lengths."""
+RAGGED_BATCH = CtcBatch(steps=7, classes=5, targets=[(1, 1, 2), (3, 4), (), (2,)], input_lengths=[7, 4, 5, 6])
+"""A batch whose sequences and targets have different lengths."""
 
-IMPOSSIBLE = CtcBatch(steps=5, classes=4, targets=[(1, 1, 1), (2, 3), (), (2,), (3, 1)], input_lengths=[4, 5, 0, 0, 2])
-"""A batch in which samples 0 and 3 have too few time steps for their labels; sample 2 has neither labels nor steps."""
+IMPOSSIBLE_BATCH = CtcBatch(
+    steps=5, classes=4, targets=[(1, 1, 1), (2, 3), (), (2,), (3, 1)], input_lengths=[4, 5, 0, 0, 2]
+)
+"""A batch in which the samples 0 and 3 have too few time steps for their labels.
 
-SPEECH = CtcBatch(
+Sample 0 has 4 steps but needs 5, because equal neighbors need a blank between them. Sample 3 has one label and no
+steps. Sample 2 has neither labels nor steps, which is possible.
+"""
+
+SPEECH_BATCH = CtcBatch(
     steps=257, classes=41, targets=[_labels(61, 40), _labels(37, 40), _labels(89, 40)], input_lengths=[257, 131, 251]
 )
 """A large batch with lengths as in speech recognition."""
 
-ALIGNMENTS = (
-    alignment_template("ragged-none", RAGGED, NONE, smoke=True),
-    alignment_template("ragged-mean", RAGGED, smoke=True),
-    alignment_template("ragged-sum", RAGGED, SUM, out=(1,)),
-    alignment_template("joined-mean", RAGGED, spare=None, out=(1,)),
-    alignment_template("joined-none-int32", RAGGED, NONE, spare=None, index=Dtype.int32),
-    alignment_template("spare-sum-int32", RAGGED, SUM, spare=3, index=Dtype.int32),
-    alignment_template("transposed-mean", RAGGED, layout=transposed),
-    alignment_template("strided-none", RAGGED, NONE, layout=strided),
-    alignment_template("impossible-none", IMPOSSIBLE, NONE),
-    alignment_template("impossible-mean", IMPOSSIBLE),
-    alignment_template("impossible-none-zero", IMPOSSIBLE, NONE, zero_infinity=True),
-    alignment_template("impossible-mean-zero", IMPOSSIBLE, zero_infinity=True, smoke=True),
-    alignment_template("impossible-sum-zero", IMPOSSIBLE, SUM, zero_infinity=True),
-    alignment_template("possible-mean-zero", RAGGED, zero_infinity=True),
-    alignment_template(
+CTC_TEMPLATES = (
+    ctc_template("ragged-none", RAGGED_BATCH, NONE, smoke=True),
+    ctc_template("ragged-mean", RAGGED_BATCH, smoke=True),
+    ctc_template("ragged-sum", RAGGED_BATCH, SUM, out_shape=(1,)),
+    ctc_template("joined-mean", RAGGED_BATCH, padding_columns=None, out_shape=(1,)),
+    ctc_template("joined-none-int32", RAGGED_BATCH, NONE, padding_columns=None, index_dtype=Dtype.int32),
+    ctc_template("spare-sum-int32", RAGGED_BATCH, SUM, padding_columns=3, index_dtype=Dtype.int32),
+    ctc_template("transposed-mean", RAGGED_BATCH, layout=transposed),
+    ctc_template("strided-none", RAGGED_BATCH, NONE, layout=strided),
+    ctc_template("impossible-none", IMPOSSIBLE_BATCH, NONE),
+    ctc_template("impossible-mean", IMPOSSIBLE_BATCH),
+    ctc_template("impossible-none-zero", IMPOSSIBLE_BATCH, NONE, zero_infinity=True),
+    ctc_template("impossible-mean-zero", IMPOSSIBLE_BATCH, zero_infinity=True, smoke=True),
+    ctc_template("impossible-sum-zero", IMPOSSIBLE_BATCH, SUM, zero_infinity=True),
+    ctc_template("possible-mean-zero", RAGGED_BATCH, zero_infinity=True),
+    ctc_template(
         "blank-last", CtcBatch(steps=6, classes=4, targets=[(0, 1, 1), (2, 0)], input_lengths=[6, 5]), NONE, blank=3
     ),
-    alignment_template(
+    ctc_template(
         "blank-middle",
         CtcBatch(steps=6, classes=4, targets=[(0, 1, 1), (3, 0)], input_lengths=[6, 5]),
         blank=2,
-        spare=None,
+        padding_columns=None,
     ),
-    alignment_template("one-sample", CtcBatch(steps=5, classes=3, targets=[(1, 2)], input_lengths=[5])),
-    alignment_template(
+    ctc_template("one-sample", CtcBatch(steps=5, classes=3, targets=[(1, 2)], input_lengths=[5])),
+    ctc_template(
         "tight", CtcBatch(steps=5, classes=3, targets=[(1, 2, 2, 1), (1, 2, 1, 2)], input_lengths=[5, 4]), NONE
     ),
-    alignment_template(
+    ctc_template(
         "one-step", CtcBatch(steps=3, classes=4, targets=[(1,), (), (3,), (1, 2)], input_lengths=[1, 1, 2, 1]), NONE
     ),
-    alignment_template(
+    ctc_template(
         "many-labels", CtcBatch(steps=60, classes=5, targets=[_labels(35), _labels(26)], input_lengths=[60, 41]), NONE
     ),
-    alignment_template("no-labels", CtcBatch(steps=4, classes=3, targets=[(), ()], input_lengths=[4, 2]), spare=1),
-    alignment_template(
+    ctc_template("no-labels", CtcBatch(steps=4, classes=3, targets=[(), ()], input_lengths=[4, 2]), padding_columns=1),
+    ctc_template(
         "long",
         CtcBatch(steps=24, classes=6, targets=[(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], input_lengths=[24, 17]),
         SUM,
     ),
     *(
-        alignment_template(
+        ctc_template(
             f"alphabet-of-{classes}-blank-{blank}",
             CtcBatch(
                 steps=19,
@@ -194,9 +215,9 @@ ALIGNMENTS = (
             ),
             reduction,
             blank=blank,
-            spare=spare,
+            padding_columns=padding_columns,
         ).replace(dtypes=DtypeSelection.leading)
-        for classes, blank, reduction, spare in (
+        for classes, blank, reduction, padding_columns in (
             (41, 0, NONE, 0),
             (41, 40, MEAN, None),
             (64, 31, SUM, 2),
@@ -204,29 +225,29 @@ ALIGNMENTS = (
             (301, 0, MEAN, 0),
         )
     ),
-    alignment_template("speech", SPEECH).replace(dtypes=(Dtype.float32,), large=True),
-    alignment_template("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), large=True),
+    ctc_template("speech", SPEECH_BATCH).replace(dtypes=(Dtype.float32,), large=True),
+    ctc_template("speech-none", SPEECH_BATCH, NONE).replace(dtypes=(Dtype.float32,), large=True),
 )
-"""The templates of the CTC loss and of its gradient."""
+"""The templates that the CTC loss and its gradient have."""
 
 NO_LABELS_REASONS = {"no-labels": "all targets are empty"}
-"""The reason why many wrong results can pass a case (`non_discriminating`), by label."""
+"""Why many wrong results can pass the case with this label (`Case.non_discriminating`)."""
 
 
 @cases_for("diopiCTCLoss", non_discriminating=NO_LABELS_REASONS)
 def ctc_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the CTC loss."""
-    return expand(prototype, ALIGNMENTS)
+    return expand(prototype, CTC_TEMPLATES)
 
 
 @cases_for("diopiCTCLossBackward", non_discriminating=NO_LABELS_REASONS)
 def ctc_backward_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the gradient of the CTC loss."""
-    return expand(prototype, [alignment.replace(result_layout=alignment.layout) for alignment in ALIGNMENTS])
+    return expand(prototype, [template.replace(result_layout=template.layout) for template in CTC_TEMPLATES])
 
 
 LOG_SOFTMAX = ResultOf("diopiLogSoftmax", argument_names={"input": "_logits"}, extra_arguments={"dim": 2})
-"""The function result that provides log probabilities: log-softmax of the argument `_logits`."""
+"""The argument `log_probs` that programs pass: the log-softmax of `_logits` along the axis of classes."""
 
 CaseFacts(saved={"log_probs": LOG_SOFTMAX}).declare("diopiCTCLoss", "diopiCTCLossBackward")
 CaseFacts(
