@@ -1,4 +1,4 @@
-"""Store calls that a program makes as cases of the suite."""
+"""Store the calls of functions that a program makes as cases, with which the suite can test other vendors."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from diopi_torch.observing import find_observable_operators
 
 @final
 class Capture(Observation):
-    """A recorder that stores calls of functions with their data as cases.
+    """An observer that stores calls of functions with their data and expected results as cases.
 
-    If calls differ only in their values, only the first one is stored. Closing the capture writes the cases.
+    If several calls differ only in their values, only the first one is stored. `close` writes the cases.
 
     Args:
-        folder: the folder of the new baseline, for `diopi-test run --data`.
-        operators: regular expressions of the operators to observe, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
+        folder: the folder for the cases, which `diopi-test run --data` can run.
+        operators: comma-separated regular expressions of the operators to observe, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
         source: the name of the setting that contains `operators`, for error messages.
 
     Attributes:
-        left_out: the number of calls that can't be stored, by reason.
+        left_out: the number of calls that can't be stored, by function and reason.
 
     Raises:
-        SettingError: if an expression matches no operator.
-        FileExistsError: if the folder contains cases.
+        SettingError: an expression matches no operator.
+        FileExistsError: the folder already contains cases.
     """
 
     def __init__(self, folder: Path, operators: str, source: str) -> None:
@@ -51,12 +51,12 @@ class Capture(Observation):
         super().__init__(chosen)
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Run an operator and store the calls of functions that it makes."""
+        """Run an operator by calling `serve`, store the calls of functions that it makes, and return its result."""
         with watch_calls(partial(self._watch_call, operator_name(operator))):
             return serve()
 
     def _watch_call(self, operator: str, call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
-        """Perform a function's call and store it as a case of the operator."""
+        """Perform a call of a function by calling `perform`, store it as a case, and return its results by name."""
         recorded = RecordedCall.from_call(call)
         results = perform()
         with self._lock:
@@ -64,7 +64,12 @@ class Capture(Observation):
         return results
 
     def _store_case(self, operator: str, recorded: RecordedCall) -> None:
-        """Store a call unless an equivalent call is already stored."""
+        """Store a call unless a call of the same form is already stored.
+
+        Args:
+            operator: the name of the operator, with which the label of the case begins.
+            recorded: the call with its data from before it ran.
+        """
         function, case = recorded.call.function, recorded.case(f"{operator}-{len(self._seen)}")
         likeness = _case_form(function, case)
         if likeness in self._seen:
@@ -83,7 +88,7 @@ class Capture(Observation):
 
 
 def _case_form(function: str, case: Case) -> str:
-    """Return a key that is equal for calls that differ only in their values."""
+    """Return a key that is equal for calls of a function that differ only in the elements of their tensors."""
     arguments = {name: _value_form(value) for name, value in case.arguments.items()}
     results = {
         name: None if expected is None else (expected.dtype, expected.layout.__name__)
@@ -93,6 +98,6 @@ def _case_form(function: str, case: Case) -> str:
 
 
 def _value_form(value: Any) -> Any:
-    """Return the shapes, element types and layouts of tensors, or the value itself if it contains no tensors."""
+    """Return the part of a key for one argument: shape, element type and layout of each tensor, or the value itself."""
     specs = [(spec.shape, spec.dtype.name, spec.layout.__name__) for spec in TensorSpec.all_in(value)]
     return specs or value

@@ -1,4 +1,8 @@
-"""Compare a function's call with the suite's reference, budgets and checks."""
+"""Compare the call of a function with the suite's reference, error budgets and checks.
+
+The budget of a result is the largest error that each of its elements may have. A check reads the record of a call and
+passes or fails.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,11 @@ from diopi_test.oracle.reference import find_reference
 from diopi_test.run.run_case import derive_outcome
 
 RANDOM_CHECKS = (form.check, inputs.check, gaps.check)
-"""The checks of a call that draws random numbers; its generator differs from the case's, and it can't be repeated."""
+"""The checks that apply to a call that draws random numbers.
+
+They do not compare values: the program's generator has another state than the generator of the case, and the call can't
+be repeated.
+"""
 
 
 class NotComparableError(Exception):
@@ -26,17 +34,21 @@ class NotComparableError(Exception):
 
 
 def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
-    """Return a case with its expected results, computed as for a fuzzed call.
+    """Compute the expected results and error budgets of a call with the reference.
+
+    The data of a program may be close to a discontinuity. If small changes of the inputs let an element of the result
+    jump, its budget includes the jump, or the element is not compared.
 
     Args:
         prototype: the prototype of the function that is called.
         case: the arguments of the call.
 
     Returns:
-        The case with its data and expected results.
+        The case with its data, expected results and budgets.
 
     Raises:
-        NotComparableError: if the reference can't compute the results.
+        NotComparableError: there is no reference, the standard does not define the results of this call, or the
+            reference rejects the call.
     """
     function = find_reference(prototype.name)
     if function is None:
@@ -53,10 +65,10 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
 
 
 def _allow_zeros_of_either_sign(case: BaselineCase) -> BaselineCase:
-    """Return a case in which a zero that results from rounding may have either sign.
+    """Return a case in which zeros may have either sign in results with an error budget.
 
-    Cases of the suite test signs on purpose. The results of programs contain many zeros, for example from dropout, and
-    their signs depend on the order of factors.
+    The cases of the suite test the signs of zeros on purpose. In a program, results contain many zeros, for example
+    from dropout. The signs of these zeros depend on the order of factors.
     """
     expected = {
         name: [_with_unsigned_zeros(result) for result in value]
@@ -75,6 +87,6 @@ def _with_unsigned_zeros(expected: Expected) -> Expected:
 
 
 def derive_call_outcome(record: CallRecord) -> Outcome:
-    """Apply the checks to the record of a call and return the outcome."""
+    """Apply the suite's checks to the record of a call; return the outcome: verdict, message and check results."""
     checks = RANDOM_CHECKS if record.case.draws else CHECKS
     return derive_outcome([finding for check in checks if (finding := check(record)) is not None], None)

@@ -1,4 +1,7 @@
-"""Contents of tensors at one moment: bytes on the host, from which CPU tensors and arrays are created."""
+"""Copies of the contents of tensors at one moment.
+
+A copy consists of the bytes in host memory. CPU tensors, NumPy arrays and records of the suite are created from it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ def read_span(tensor: torch.Tensor) -> Bytes:
 
 
 def infer_layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
-    """Return the layout of a tensor with these strides; to find out if it is contiguous, ignore axes of size 1."""
+    """Return the suite's layout of a tensor with this shape and these strides in elements.
+
+    The strides of axes of size 1 are ignored to decide whether the tensor is contiguous, as in PyTorch.
+    """
     usual = contiguous_strides(shape)
     is_usual = 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, steps, usual, strict=True))
     return contiguous if is_usual else strides(*steps)
@@ -80,14 +86,21 @@ class TensorContent:
 
     @cached_property
     def data(self) -> TensorData:
-        """The elements with their shape and layout."""
+        """The elements in the suite's representation; conjugation and negation are applied."""
         spec = TensorSpec(self.shape, self.dtype, layout=infer_layout(self.shape, self.strides))
         values = self.make_record("", Role.input, self.stored).values
         values = np.conj(values) if self.is_conjugated else values
         return TensorData(-values if self.is_negated else values, spec)
 
     def make_record(self, name: str, role: Role, after: Bytes, expected: Any = None) -> TensorRecord:
-        """Return the record of the tensor after a call."""
+        """Return the suite's record of the tensor before and after a call.
+
+        Args:
+            name: the name of the tensor in the call.
+            role: whether the tensor is an input, a result, or both.
+            after: the bytes after the call, from the first element to the last; `stored` has those before it.
+            expected: the expected result; None if there is none.
+        """
         return TensorRecord(
             name=name,
             role=role,
@@ -101,7 +114,15 @@ class TensorContent:
         )
 
     def read_again(self, written: Iterable[TensorContent]) -> Bytes:
-        """Return the current bytes, with the elements of the written tensors replaced by their old values."""
+        """Return the current bytes of the tensor, without the effect of permitted writes.
+
+        Args:
+            written: the contents of tensors that the call may write. If their memory overlaps this tensor, the bytes
+                from before the call are returned for their elements.
+
+        Returns:
+            The bytes from the first element to the last.
+        """
         now = read_span(self.tensor)
         for content in written:
             begin = max(self.address, content.address)
@@ -127,7 +148,16 @@ def read_elements(tensor: torch.Tensor) -> NDArray[Any]:
 
 
 def map_tensors(change: Callable[[str, torch.Tensor], Any], value: Any, name: str) -> Any:
-    """Return an argument with each tensor replaced by `change(name, tensor)`; names are like `other` or `tensors.0`."""
+    """Return an argument in which each tensor is replaced.
+
+    Args:
+        change: a function that receives the name and the tensor, and returns the replacement.
+        value: the argument: a tensor, a list or tuple that may contain tensors, or any other value.
+        name: the name of the argument. Elements of a list have names such as `tensors.0`.
+
+    Returns:
+        The argument with replacements; tuples become lists.
+    """
     if isinstance(value, torch.Tensor):
         return change(name, value)
     if isinstance(value, list | tuple):
@@ -136,7 +166,14 @@ def map_tensors(change: Callable[[str, torch.Tensor], Any], value: Any, name: st
 
 
 def iterate_tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors among arguments or results with their names, such as `other` or `tensors.0`."""
+    """Iterate over the tensors among arguments or results.
+
+    Args:
+        named: the arguments or results by name; lists of tensors are searched as well.
+
+    Returns:
+        An iterator over pairs of a name, such as `other` or `tensors.0`, and the tensor.
+    """
     found: list[tuple[str, torch.Tensor]] = []
     for name, value in named.items():
         map_tensors(lambda path, tensor: found.append((path, tensor)), value, name)

@@ -1,4 +1,4 @@
-"""The base class of observers that collect findings about operator calls until they are closed, and then write them."""
+"""The base class of observers of operator calls, which collect data until they are closed, and then write files."""
 
 from __future__ import annotations
 
@@ -35,10 +35,16 @@ class Observation(ABC):
 
     @abstractmethod
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Run an operator, process its effects and return its result."""
+        """Run an operator, collect data about the call, and return the operator's result.
+
+        Args:
+            operator: the operator.
+            named: the arguments of the call by name.
+            serve: a function that runs the operator on the device and returns its result.
+        """
 
     def close(self) -> None:
-        """End the observation and write the findings; do nothing if it has already ended."""
+        """Stop observing and write the collected data; do nothing if the observer is already closed."""
         with self._lock:
             end, self._end = self._end, None
         if end is None:
@@ -49,4 +55,4 @@ class Observation(ABC):
 
     @abstractmethod
     def _write_findings(self) -> None:
-        """Write the findings."""
+        """Write the collected data; called once when the observer is closed."""

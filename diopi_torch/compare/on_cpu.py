@@ -1,4 +1,8 @@
-"""Run an operator's call on the CPU: with the element types of the call, and in float64."""
+"""Repeat the call of an ATen operator on the CPU.
+
+`CpuCall` repeats it in the element types of the call, and `PreciseCall` in float64. The results on the CPU serve as
+expected results for operators that the standard does not define.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,11 @@ from lib_rt.formats import is_inexact
 
 @final
 class CpuCall:
-    """A call of an operator that can be repeated on the CPU, with copies of its arguments from before the call.
+    """A call of an operator that can be repeated on the CPU, with copies of its tensors from before the call.
 
     Args:
         operator: the operator.
-        named: its arguments by name; tensors of any device are copied.
+        named: its arguments by name. The current contents of tensors on any device are copied.
 
     Attributes:
         contents: the contents of the tensors among the arguments, by name.
@@ -45,7 +49,7 @@ class CpuCall:
 
     @property
     def draws_random_numbers(self) -> bool:
-        """Whether the operator draws random numbers; attention does so only for dropout."""
+        """Whether the call draws random numbers. Attention operators do so only if `dropout_p` is not 0."""
         return torch.Tag.nondeterministic_seeded in self.operator.tags and self.named.get("dropout_p") != 0
 
     def is_written(self, name: str) -> bool:
@@ -53,7 +57,16 @@ class CpuCall:
         return name.partition(".")[0] in self._written
 
     def outputs(self, returned: Any, named: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """Return the outputs of a call by name: the returned tensors, and the arguments that the operator may write."""
+        """Return all tensors that a call of the operator computed.
+
+        Args:
+            returned: what the call returned.
+            named: the arguments of the call by name.
+
+        Returns:
+            The returned tensors as `result` or `result.number`, and the arguments that the operator may write. A tensor
+            that is both is listed once, with the name of the argument.
+        """
         written = {name: tensor for name, tensor in iterate_tensors(named) if self.is_written(name)}
         results = iterate_tensors({"result": returned})
         not_written = {
@@ -64,11 +77,11 @@ class CpuCall:
         return {**not_written, **written}
 
     def run(self, tensors: Mapping[str, torch.Tensor], numbers: Mapping[str, float]) -> dict[str, torch.Tensor]:
-        """Run the operator on the CPU with other tensors and numbers; errors of the operator propagate.
+        """Run the operator on the CPU with other values; errors of the operator propagate.
 
         Args:
-            tensors: CPU tensors that replace those of the call, by name; the operator may write them.
-            numbers: numbers that replace those of the call, by name.
+            tensors: CPU tensors that replace the tensors of the call, by name; the operator may write them.
+            numbers: numbers that replace arguments of the call, by name.
 
         Returns:
             The outputs by name.
@@ -80,7 +93,7 @@ class CpuCall:
         }
 
         def host(name: str, tensor: torch.Tensor) -> torch.Tensor:
-            """Return the CPU tensor for an argument; an empty tensor for an output argument."""
+            """Return the CPU tensor for a tensor argument; an empty tensor for an argument that is only written."""
             is_for_results = name.partition(".")[0] in self._output_arguments
             return hosts[id(tensor)].new_empty(0) if is_for_results else hosts[id(tensor)]
 
@@ -98,12 +111,15 @@ class CpuCall:
 
 @final
 class PreciseCall:
-    """A call evaluated in float64 with the exact values of its inputs, and the error budgets of its outputs.
+    """A call repeated on the CPU in float64 with the exact values of its inputs, which also derives error budgets.
 
-    Errors of the operator for float64 propagate from the constructor.
+    Errors that the operator raises for float64 propagate from the constructor.
+
+    Args:
+        call: the call.
 
     Attributes:
-        outputs: the outputs by name, in the arithmetic of the reference.
+        outputs: the outputs by name, as arrays in float64 or complex128, or in integers.
     """
 
     def __init__(self, call: CpuCall) -> None:
@@ -113,7 +129,15 @@ class PreciseCall:
         self.outputs = self._evaluate({name: data.exact for name, data in self._values.items()})
 
     def budget(self, name: str, dtype: Dtype) -> Budget:
-        """Return the error budget of an output, without intermediate terms."""
+        """Return the error budget of an output.
+
+        The budget consists of the rounding error of the output and its change if the inputs change by half an ulp. It
+        does not include rounding errors of intermediate values, which only references of the suite declare.
+
+        Args:
+            name: the name of the output.
+            dtype: the element type of the output on the device.
+        """
         results = list(self.outputs.values())
         amplified = measure_amplification(
             lambda inputs: list(self._evaluate(inputs).values()),
@@ -126,11 +150,11 @@ class PreciseCall:
         return Budget.derive(self.outputs[name], dtype, amplified)
 
     def _perturbation_generator(self) -> Generator:
-        """Return the random generator for the perturbations of this operator's inputs."""
+        """Return a generator, with a seed from the operator's name, that draws the small changes of inputs."""
         return random_generator(operator_name(self._call.operator), "perturbation")
 
     def _evaluate(self, values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        """Return the outputs for tensors and numbers with these values."""
+        """Return the outputs in float64 by name, for tensors and floating-point arguments with these values."""
         in_float64 = {name: _to_float64(content, values[name]) for name, content in self._call.contents.items()}
         numbers = {name: values[name] for name in self._numbers if name in values}
         outputs = self._call.run(in_float64, numbers)
@@ -138,9 +162,9 @@ class PreciseCall:
 
 
 def _to_float64(content: TensorContent, values: NDArray[Any]) -> torch.Tensor:
-    """Return a tensor with these values in float64 or complex128.
+    """Return a CPU tensor with these values in float64 or complex128.
 
-    For integers and Booleans, return a copy of the tensor of the call instead.
+    If the tensor of the call has integers or Booleans, ignore `values` and return a copy of that tensor.
     """
     like = content.to_cpu()
     if not (like.is_floating_point() or like.is_complex()):

@@ -1,4 +1,8 @@
-"""Compare the tensors that an operator returns on the device with those that it returns on the CPU."""
+"""Compare the outputs of an operator on the device with its outputs on the CPU.
+
+Both may contain rounding errors. An element of an output is therefore incorrect only if it differs too much from the
+CPU's result in the same element type and from the result in float64.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +33,9 @@ class ComparedTensor:
     """The result of comparing one tensor of a call on the device with the tensor on the CPU.
 
     Attributes:
-        name: the name of the argument, or `result`, with `.number` if there are several.
-        is_correct: whether the tensor has the expected contents.
-        lines: the lines of the message about it.
+        name: the name of the argument, or `result`; followed by `.number` for an element of a list.
+        is_correct: whether the tensor has the expected contents, or can't be compared.
+        lines: the message about the tensor, line by line.
     """
 
     name: str
@@ -42,18 +46,27 @@ class ComparedTensor:
 @final
 @dataclass(frozen=True)
 class StandardResult:
-    """The expected result of a function according to the standard.
+    """The result that the standard expects from a function that the operator called.
 
     Attributes:
-        expected: the expected result.
-        strides: the strides of the tensor, in elements.
+        expected: the expected values with their error budget.
+        strides: the strides of the tensor in which the function stores the result, in elements.
     """
 
     expected: Expected
     strides: tuple[int, ...]
 
     def view_as(self, tensor: torch.Tensor) -> Expected | None:
-        """Return the expected result for a view with permuted axes; None if the view has other elements."""
+        """Return the expected result in the order of another tensor with the same memory.
+
+        An operator may return a view of a function's result, for example with permuted axes.
+
+        Args:
+            tensor: the tensor that the operator returned, which begins at the same address.
+
+        Returns:
+            The expected result with the shape of `tensor`; None if `tensor` has another element type or other elements.
+        """
         expected, form = self.expected, (tuple(tensor.shape), tensor.stride())
         if expected.dtype is not DTYPES[tensor.dtype]:
             return None
@@ -93,7 +106,7 @@ def compare_outputs(call: CpuCall, returned: Any, known: Mapping[int, StandardRe
     Args:
         call: the call with its arguments from before it ran.
         returned: the value that it returned on the device.
-        known: the results that the standard specifies, by the address of their memory.
+        known: the results that the standard expects from the functions that the operator called, by memory address.
 
     Yields:
         The comparison of each output and each input.
@@ -109,7 +122,15 @@ def compare_outputs(call: CpuCall, returned: Any, known: Mapping[int, StandardRe
 def _compare_written_tensors(
     call: CpuCall, outputs: Mapping[str, torch.Tensor], known: Mapping[int, StandardResult]
 ) -> Iterator[ComparedTensor]:
-    """Compare each output with the CPU's output; if the CPU can't run the operator, report that instead."""
+    """Yield the comparison of each output with the CPU's output.
+
+    If the CPU can't run the operator, yield outputs that are not compared and count as correct.
+
+    Args:
+        call: the call with its arguments from before it ran.
+        outputs: the outputs on the device by name.
+        known: the results that the standard expects, by memory address.
+    """
     try:
         wanted = call.run_in_call_dtypes()
     except (RuntimeError, NotImplementedError) as error:
@@ -130,12 +151,12 @@ def _run_precisely(call: CpuCall) -> PreciseCall | None:
     """Return the call in float64, or None if the operator is random or does not support float64."""
     try:
         return None if call.draws_random_numbers else PreciseCall(call)
-    except (RuntimeError, NotImplementedError):  # the operator is not for float64
+    except (RuntimeError, NotImplementedError):  # the operator does not support float64
         return None
 
 
 def _compare_input(name: str, untouched: bool) -> ComparedTensor:
-    """Return the comparison of an input, which is correct if the operator did not write it."""
+    """Return the comparison of the input called `name`, which is correct if the operator left it untouched."""
     statement = "untouched" if untouched else "was written, though the operator's schema does not say so"
     return ComparedTensor(name, untouched, (f"{name}: {statement}",))
 
@@ -143,12 +164,12 @@ def _compare_input(name: str, untouched: bool) -> ComparedTensor:
 @final
 @dataclass(frozen=True)
 class _OutputLimits:
-    """The limits for the difference between an output of the device and that of the CPU.
+    """The limits within which an output of the device may differ from the CPU's output.
 
     Attributes:
-        expected: the result according to the standard, if the output is a result of a function.
+        expected: the result according to the standard; None if the output is not a result of a known function.
         exact: the output of the operator in float64; None if it is unknown.
-        budget: the error budget; None if the operator has none.
+        budget: the error budget of the output; None if it is unknown or the element type is exact.
     """
 
     expected: Expected | None
@@ -159,7 +180,17 @@ class _OutputLimits:
     def for_result(
         cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, StandardResult]
     ) -> _OutputLimits:
-        """Return the limits of an output: the standard's budgets for results of functions, else the operator's."""
+        """Return the limits of an output.
+
+        The budget is the standard's if the output is a result of a function. Otherwise it is derived from the
+        operator's results in float64.
+
+        Args:
+            tensor: the output on the device.
+            name: the name of the output.
+            precise: the call in float64; None if the operator does not support that.
+            known: the results that the standard expects, by memory address.
+        """
         dtype, found = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
         expected = None if found is None else found.view_as(tensor)
         exact = precise.outputs.get(name) if precise else None
@@ -172,7 +203,17 @@ class _OutputLimits:
         return cls(None, exact, precise.budget(name, dtype) if precise and exact is not None else None)
 
     def exceeds_budget(self, actual: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
-        """Return a mask of the elements that differ too much from the CPU's result and from the exact result."""
+        """Return a mask of the incorrect elements of an output.
+
+        An element is incorrect if it differs by more than the budget from the CPU's result, and from the exact result
+        if that is known. Without a budget, one ulp is allowed. Elements that the standard does not specify are correct,
+        and so is every element of a result with several valid answers.
+
+        Args:
+            actual: the elements on the device.
+            wanted: the elements on the CPU in the element type of the call.
+            dtype: the element type.
+        """
         if self.expected is not None and self.expected.needs_validator:
             return np.zeros(actual.shape, bool)
         if is_inexact(dtype):
@@ -198,7 +239,17 @@ def _exceeds(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) ->
 def _compare_output(
     name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _OutputLimits | None
 ) -> ComparedTensor:
-    """Compare one output; if it is random, compare only its shape and element type."""
+    """Compare one output of the device with that of the CPU.
+
+    Args:
+        name: the name of the output.
+        tensor: the output on the device.
+        wanted: the output on the CPU.
+        truth: the limits for the differences; None for a random output, of which only shape and type are compared.
+
+    Returns:
+        The comparison.
+    """
     actual, dtype = read_elements(tensor), DTYPES[tensor.dtype]
     if actual.shape != wanted.shape or actual.dtype != wanted.dtype:
         statement = f"{name}: {actual.dtype}{list(actual.shape)}, on the CPU {wanted.dtype}{list(wanted.shape)}"
@@ -215,7 +266,15 @@ def _compare_output(
 def _describe_difference(
     name: str, tensor: torch.Tensor, actual: NDArray[Any], wanted: NDArray[Any], mask: NDArray[np.bool_]
 ) -> Iterator[str]:
-    """Yield the lines of the message about an incorrect tensor."""
+    """Yield the lines of the message about an incorrect output: the largest difference, and the first elements.
+
+    Args:
+        name: the name of the output.
+        tensor: the output on the device.
+        actual: the elements on the device.
+        wanted: the elements on the CPU.
+        mask: which elements are incorrect.
+    """
     with np.errstate(all="ignore"):
         apart = np.where(mask, np.abs(actual * 1.0 - wanted * 1.0), 0)
         distances = np.abs(actual * 1.0 - wanted * 1.0)

@@ -1,4 +1,7 @@
-"""Compare operators with the suite's reference while a program runs, and report each call as the suite does."""
+"""Compare the operator calls of a running program with the CPU and with the suite's reference, and write a report.
+
+The report has the format of `diopi-test run`: each call of a function is a case with a verdict.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ from diopi_torch.functions import PerformCall, watch_calls
 from diopi_torch.observing import find_observable_operators
 
 MAX_CAPTURED_CASES = 8
-"""Maximum number of failed calls of a function that are stored as cases."""
+"""Maximum number of failed calls per function that are stored as cases, which limits the size of the files."""
 
 
 @final
@@ -52,8 +55,8 @@ class ComparedCall:
         dtype: the element type under test.
         case: the case with its expected results; None if the reference can't compute them.
         outcome: the outcome of the call.
-        known: the expected results, by the address of the result tensor.
-        seconds: the duration of the vendor's call.
+        known: the expected results, by the memory address of the tensor that contains the actual result.
+        seconds: the duration of the vendor's call, including the wait for the device.
     """
 
     function: str
@@ -65,7 +68,7 @@ class ComparedCall:
     seconds: float
 
     def make_record(self) -> CaseRecord:
-        """Return the call as a case record for the report."""
+        """Return the record of the call in the report, where it is one case of the function."""
         return Collected(function=self.function, label=self.label, dtype=self.dtype.name).record(
             self.outcome, self.seconds
         )
@@ -74,13 +77,15 @@ class ComparedCall:
 def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tuple[Mapping[str, Any], ComparedCall]:
     """Execute a call of a standard function and compare it with the reference.
 
+    If the reference can't compute the results, the call passes and its message states the reason.
+
     Args:
         call: the call.
-        perform: a function that executes the call on the vendor.
-        label: the label of the case that represents the call.
+        perform: a function that executes the call on the vendor and returns the results that the vendor allocated.
+        label: the end of the label of the case that represents the call.
 
     Returns:
-        The vendor's results by name, and the comparison.
+        The results that the vendor allocated, by name, and the comparison.
     """
     recorded = RecordedCall.from_call(call)
     began = time.perf_counter()
@@ -104,7 +109,13 @@ def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tu
 def _find_known_results(
     recorded: RecordedCall, record: CallRecord, returned: Mapping[str, Any]
 ) -> dict[int, StandardResult]:
-    """Return the expected value of each result, by the address of the result's tensor."""
+    """Return the expected value of each result, by the memory address of the tensor that contains the result.
+
+    Args:
+        recorded: the call with its tensors.
+        record: the record of the call with the expected results.
+        returned: the results that the vendor allocated, by name.
+    """
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
     tensors |= {name: value for name, value in returned.items() if isinstance(value, torch.Tensor)}
     results = [(tensors[tensor.name], expected) for tensor, expected in record.results()]
@@ -116,19 +127,19 @@ class ComparisonSession(Observation):
     """An observer that compares calls of operators with PyTorch's CPU, and their calls of functions with the reference.
 
     Args:
-        operators: regular expressions of the operators to compare, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
+        operators: comma-separated regular expressions of the operators to compare, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
         report: the path of the report, which is written at the end; None for no report. Failed calls are stored as
             cases in the folder with the same name and the suffix `.cases`.
-        say: a function that receives each line for the user.
+        say: a function that receives each line of output for the user, such as `print_to_stderr`.
         source: the name of the setting that contains `operators`, for error messages.
 
     Attributes:
-        counts: the numbers of compared and of incorrect calls, by operator.
+        counts: for each operator, the number of its calls (`compared`) and of its incorrect calls (`wrong`).
 
     Raises:
-        SettingError: if an expression matches no operator.
-        OSError: if the report can't be written.
-        FileExistsError: if the folder contains cases.
+        SettingError: an expression matches no operator.
+        OSError: the report can't be written.
+        FileExistsError: the folder already contains cases.
     """
 
     def __init__(self, operators: str, report: Path | None, say: Callable[[str], object], source: str) -> None:
@@ -147,7 +158,7 @@ class ComparisonSession(Observation):
         super().__init__(chosen)
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Execute an operator, and compare its outputs and its inputs afterwards.
+        """Execute an operator and compare its outputs, its inputs and the functions that it calls.
 
         Args:
             operator: the operator.
@@ -178,7 +189,14 @@ class ComparisonSession(Observation):
         return returned
 
     def _report_operator(self, name: str, calls: list[ComparedCall], tensors: Sequence[ComparedTensor]) -> None:
-        """Print and count the outcome of an operator's call, and store its calls of functions."""
+        """Print and count the outcome of an operator's call, and store the calls of functions for the report.
+
+        Args:
+            name: the name of the operator.
+            calls: the calls of functions that the operator made. The comparison of the operator's tensors is added to
+                the last one as the check `operator`.
+            tensors: the comparisons of the operator's tensors with the CPU's.
+        """
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
             message = "; ".join(tensor.lines[0] for tensor in incorrect)
@@ -198,7 +216,11 @@ class ComparisonSession(Observation):
             self._store_call(call)
 
     def _store_call(self, call: ComparedCall) -> None:
-        """Store the record of a call for the report. Store the first failed calls of each function also as cases."""
+        """Store the record of a call for the report, and the first failed calls of each function also as cases.
+
+        A call that fails only the check `operator` is not stored as a case, because that check compares the operator
+        and not the function. Repeating the function would not reproduce the failure.
+        """
         if self._report is None or self._writer is None:
             return
         record = call.make_record()
@@ -210,7 +232,7 @@ class ComparisonSession(Observation):
         self._records[record.id] = record
 
     def _run_options(self) -> RunOptions:
-        """Return the options of a run that repeats the stored cases, for the header and the commands of the report."""
+        """Return the options of a run that repeats the stored cases; the report states its commands."""
         return RunOptions(vendor=selected_vendor(), data=self._writer.folder if self._writer else None)
 
     def _write_findings(self) -> None:
@@ -219,7 +241,7 @@ class ComparisonSession(Observation):
             write_text(self._report, json.dumps(to_json(self._log_content().report()), indent=1) + "\n")
 
     def _log_content(self) -> LogContent:
-        """Return the content of a run log that contains the calls as cases."""
+        """Return the content of a run log in which each compared call is a case."""
         vendor = backend().vendor
         return LogContent(
             path=Path(),
