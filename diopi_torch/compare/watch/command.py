@@ -17,7 +17,7 @@ from diopi_torch.fallback import operator_name
 from diopi_torch.settings import SettingError, parse_overhead
 
 FAILURE = 1
-"""The exit status if an operator is wrong."""
+"""The exit status if an operator computed an incorrect result."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -68,7 +68,7 @@ def main(
 
 
 def _replay(stored: Path, device: str) -> int:
-    """Repeat a stored call on a device, print the judgment, and return the exit status."""
+    """Repeat the call in the file `stored` on a device, print the judgment, and return the exit status."""
     try:
         operator, named = load_call(stored, device)
         judgment = replay(operator, named)
@@ -79,7 +79,14 @@ def _replay(stored: Path, device: str) -> int:
 
 
 def _run_program(program: Sequence[str]) -> int | str | None:
-    """Run a program as Python would; return the argument of its `sys.exit`, or None."""
+    """Run a program as `python` would.
+
+    Args:
+        program: the path of a Python file, or `-m` and the name of a module; then the arguments of the program.
+
+    Returns:
+        The argument of `sys.exit` if the program calls that; otherwise None.
+    """
     is_module = program[0] == "-m"
     words = list(program[1:] if is_module else program)
     sys.argv = words

@@ -1,4 +1,7 @@
-"""The wrong operators that a watch found, ranked, with a replayable case of each."""
+"""The operators with incorrect results that a watch found, ranked, with a case of each that can be replayed.
+
+An operator or call is *wrong* if it computed an incorrect result.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,16 @@ from diopi_torch.compare.watch.stored_call import store_call
 @final
 @dataclass(kw_only=True)
 class WrongForm:
-    """The wrong calls of one form: of one operator with one combination of element types, shapes and attributes.
+    """The wrong calls of one form: one operator with one combination of element types, shapes and attributes.
 
     Attributes:
-        judgment: the judgment with the largest error relative to its budget.
+        judgment: the judgment of the call whose error is largest relative to its budget (the largest allowed error).
         dtype: the element type of the first tensor argument.
         description: the element types and shapes of the tensor arguments.
         origin: the line of the program that made the first wrong call.
         wrong_calls: the number of wrong calls.
-        command: the command that replays the first wrong call, or the reason why that call is not stored; empty if no
-            calls are stored.
+        command: the command that replays the first wrong call, or the reason why that call was not stored; empty if the
+            watch stores no calls.
     """
 
     judgment: Judgment
@@ -47,7 +50,7 @@ class WrongOperator:
     Attributes:
         operator: the name of the operator.
         dtype: the element type of the first tensor argument.
-        forms: the wrong forms, each with the number of calls of this form.
+        forms: each wrong form with the number of all calls of this form, whether they were judged or not.
     """
 
     operator: str
@@ -56,7 +59,7 @@ class WrongOperator:
 
     @property
     def severity(self) -> Severity:
-        """The worst severity."""
+        """The worst severity of its wrong forms."""
         severities = [form.judgment.severity or Severity.minor for form, _ in self.forms]
         return max(severities, key=lambda severity: severity.rank)
 
@@ -67,12 +70,12 @@ class WrongOperator:
 
     @property
     def relative_error(self) -> float:
-        """The largest relative error of a result."""
+        """The largest relative error of a result, as `Judgment.relative_error` defines it."""
         return max(form.judgment.relative_error for form, _ in self.forms)
 
     @property
     def reach(self) -> float:
-        """The estimate of how far the fault reaches: the sum of relative error times uses over the wrong forms."""
+        """An estimate of the effect on the program: the sum over the wrong forms of relative error times calls."""
         return sum(form.judgment.relative_error * uses for form, uses in self.forms)
 
     @property
@@ -87,25 +90,27 @@ class WrongOperator:
 
     @property
     def uses(self) -> int:
-        """The number of calls of the wrong forms."""
+        """The number of all calls of the wrong forms, whether they were judged or not."""
         return sum(uses for _, uses in self.forms)
 
 
 def rank(operators: list[WrongOperator]) -> list[WrongOperator]:
-    """Return the operators by severity. Among equally severe operators, the one that reaches furthest comes first."""
+    """Return the operators sorted by severity, the worst first; among equally severe operators, by decreasing reach."""
     return sorted(operators, key=lambda entry: (-entry.severity.rank, -entry.reach, entry.operator, entry.dtype))
 
 
 @final
 class CaseFolder:
-    """A folder of wrong calls as cases, for `diopi-test run --data`; it is created with the first case.
+    """The folder in which a watch stores wrong calls, as cases for `diopi-test run --data` or as files for `--replay`.
+
+    The folder is created when the first call is stored.
 
     Args:
-        folder: the folder; None to store no cases.
-        device: the type of the device in the commands that replay the cases.
+        folder: the folder; None to store no calls.
+        device: the type of the device, such as `cuda`, in the commands that replay the calls.
 
     Raises:
-        FileExistsError: the folder contains cases.
+        FileExistsError: the folder already contains cases.
     """
 
     def __init__(self, folder: Path | None, device: str) -> None:
@@ -116,12 +121,12 @@ class CaseFolder:
             self._writer.check_is_new("name another folder with --cases, or remove it")
 
     def store(self, case: BaselineCase | None, call: CpuCall, label: str) -> str:
-        """Store a wrong call.
+        """Store a wrong call; errors of storing become part of the returned text.
 
         Args:
-            case: the call as a case of a function; None if the standard does not have the operator.
-            call: the call of the operator.
-            label: the name of the file if there is no case.
+            case: the call as a case of a function; None if no function of the standard computes the same.
+            call: the call of the operator, which is stored if there is no case.
+            label: the name of the file without extension, which is used only if there is no case.
 
         Returns:
             The command that replays the call, or the reason why there is none; empty if no calls are stored.

@@ -1,4 +1,8 @@
-"""The form of a call, which calls with other values share, and the operators whose calls can't be judged."""
+"""The form of a call, and the reasons why calls can't be judged.
+
+Calls have the same form if they differ only in the values of their tensors. A watch need not judge every call of a
+form. The constants `VIEW` to `OTHER_DEVICE` are the reasons, by which the report counts the calls that were not judged.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,11 @@ _ALLOCATING = ("aten::empty", "aten::new_empty", "aten::resize", "aten::set_", "
 
 @cache
 def reason_not_judged(operator: Any) -> str | None:
-    """Return why no call of an operator can be judged; None if calls can be judged."""
+    """Return why no call of this operator can be judged; None if calls can be judged.
+
+    Args:
+        operator: the operator, as `__torch_dispatch__` receives it.
+    """
     if not isinstance(operator, torch._ops.OpOverload) or operator.namespace != "aten":
         return FOREIGN
     if operator.is_view or operator._schema.name in ("aten::detach", "aten::alias", "aten::lift_fresh"):
@@ -41,15 +49,16 @@ def reason_not_judged(operator: Any) -> str | None:
 
 @cache
 def _may_skip_dropout(operator: torch._ops.OpOverload) -> bool:
-    """Return whether an operator draws random numbers only for dropout, which a call may not request."""
+    """Return whether an operator draws random numbers only for dropout, so that calls without dropout can be judged."""
     return any(argument.name == "dropout_p" for argument in operator._schema.arguments)
 
 
 def call_form(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
-    """Return a key that is equal for calls of an operator that differ only in values.
+    """Return the form of a call: a key that is equal for calls of an operator that differ only in values.
 
-    Element types, shapes, strides, devices and integers belong to the form. Of a floating-point number, only the sign
-    belongs to it, because optimizers change such numbers in each step; 0, 1, -1 and nonfinite numbers are kept.
+    The form contains element types, shapes, strides, devices and integers. For a floating-point argument, it contains
+    only the sign, because optimizers change such arguments in each step. The numbers 0, 1, -1, infinities and NaN are
+    special cases in many operators; they belong to the form themselves.
 
     Args:
         operator: the operator.
@@ -68,7 +77,10 @@ def call_form(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 
 
 def _append_forms(values: Iterable[Any], form: list[Any]) -> None:
-    """Append the forms of values; tuples are avoided where possible, because this function runs in each call."""
+    """Append the forms of arguments to the list `form`.
+
+    One flat list is faster than nested tuples. Speed matters, because this function runs in each call of the program.
+    """
     for value in values:
         if isinstance(value, torch.Tensor):
             form += value.dtype, value.shape, value.stride(), value.is_conj(), value.device
@@ -83,7 +95,7 @@ def _append_forms(values: Iterable[Any], form: list[Any]) -> None:
 
 
 def _kind_of_number(value: float) -> Hashable:
-    """Return the number itself if it is 0, 1, -1 or not finite; otherwise its sign."""
+    """Return the number itself if it is 0, 1, -1 or not finite; otherwise whether it is positive."""
     return value if value in (0.0, 1.0, -1.0) or not math.isfinite(value) else value > 0
 
 

@@ -1,4 +1,8 @@
-"""Find the standard's functions that compute the same as a call of an ATen operator."""
+"""Find the functions of the standard that compute the same as a call of an ATen operator, and translate the call.
+
+The table in `diopi_proto/aten/` states which functions serve which operators. An *operand* is a tensor that is passed
+to a function.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,10 @@ from diopi_torch.tensors import materialize
 
 @final
 class TranslatedCall:
-    """The calls of functions that an operator's call corresponds to, on copies of its tensors in host memory.
+    """The calls of functions that together compute the same as the call of an operator.
+
+    Their tensors are copies in host memory. First they have the contents from before the operator ran, so that the
+    calls can be recorded. Then `write_results` copies what the operator wrote.
 
     Args:
         call: the operator's call with the contents of its tensors from before it ran.
@@ -31,7 +38,7 @@ class TranslatedCall:
         calls: the calls of functions.
 
     Raises:
-        NotMappedError: no function computes the same.
+        NotMappedError: no functions compute the same, or the results of an intermediate step are not known.
     """
 
     def __init__(self, call: CpuCall, returned: Any) -> None:
@@ -44,7 +51,11 @@ class TranslatedCall:
         self.calls = self._translate(row, returned)
 
     def write_results(self) -> None:
-        """Copy the present contents of the arguments that the operator wrote to their copies."""
+        """Copy the current contents of the arguments that the operator may write to their copies.
+
+        Raises:
+            NotMappedError: the operator changed the shape of such an argument.
+        """
         for name, copy in self.copies.items():
             if self._call.is_written(name):
                 tensor = self._call.contents[name].tensor
@@ -53,7 +64,18 @@ class TranslatedCall:
                 copy.copy_(tensor)
 
     def _translate(self, row: Row, returned: Any) -> list[FunctionCall]:
-        """Return the calls of functions; results of in-place operators are those of the plain operator if possible."""
+        """Return the calls of functions.
+
+        An in-place operator is translated as a call of the plain function that writes to the same tensor, unless only
+        the in-place operator is in the table.
+
+        Args:
+            row: the row of the table that states which functions serve the operator.
+            returned: what the operator returned.
+
+        Raises:
+            NotMappedError: a function decides about the sizes of a result, or an intermediate tensor is not known.
+        """
         operator = self._call.operator
         named = {name: map_tensors(self._operand, value, name) for name, value in self._call.named.items()}
         is_inplace_only = operator._schema.is_mutable and row.operator == operator_name(operator)
@@ -73,7 +95,7 @@ class TranslatedCall:
         return calls
 
     def _operand(self, name: str, tensor: torch.Tensor) -> WatchedOperand:
-        """Return the operand for an argument, or for a result, of which a copy is made."""
+        """Return the operand for a tensor: the copy of an argument, or a new copy of a returned tensor."""
         if id(tensor) not in self._operands:
             self._operands[id(tensor)] = _to_operand(materialize(tensor.detach().cpu()).clone())
         return self._operands[id(tensor)]
@@ -91,14 +113,14 @@ def _to_operand(tensor: torch.Tensor) -> WatchedOperand:
 
 @final
 class _OperandFactory:
-    """Creates the operands of functions that are not arguments of the operator."""
+    """Creates operands of functions that are not arguments of the operator; `AtenOperator.factory` requires it."""
 
     def tensor_from_numbers(self, value: Number | list[int]) -> WatchedOperand:
-        """Return an operand that contains the numbers."""
+        """Return an operand in float32 for a floating-point number, in int64 for integers."""
         return _to_operand(torch.tensor(value, dtype=torch.float32 if isinstance(value, float) else torch.int64))
 
     def read_number(self, tensor: WatchedOperand) -> Number | None:
-        """Return the value of an operand with one element."""
+        """Return the value of an operand with one element; None if it has more or none."""
         number: Number | None = tensor.tensor.item() if tensor.tensor.numel() == 1 else None
         return number
 
@@ -107,9 +129,9 @@ class _OperandFactory:
         return _to_operand(tensor.tensor.as_strided(shape, strides))
 
     def empty_like(self, tensor: WatchedOperand, dtype: Dtype) -> WatchedOperand:
-        """Raise NotMappedError: the values of an intermediate tensor are not known."""
+        """Raise NotMappedError, because the values of an intermediate tensor between two functions are not known."""
         raise NotMappedError("several functions compute the result one after the other")
 
     def generator(self, argument: object) -> Any:
-        """Raise NotMappedError: random numbers can't be judged."""
+        """Raise NotMappedError, because results that depend on random numbers can't be judged."""
         raise NotMappedError("the function draws random numbers")

@@ -1,4 +1,8 @@
-"""Judge a call of an ATen operator: by the suite's reference, or by the same operator in float64 on the CPU."""
+"""Decide whether the results of a call of an ATen operator are correct.
+
+If functions of the standard compute the same, the suite's reference, budgets and checks decide. Otherwise, the results
+are compared with those of the same operator in float64 on the CPU. The budget of a result is its largest allowed error.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +43,16 @@ class NotJudgedError(Exception):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Judgment:
-    """Whether a call is right.
+    """The decision whether a call is correct.
 
     Attributes:
-        references: the functions whose references judged the call, or `FLOAT64`.
-        severity: the severity of the worst problem; None if the call is right.
-        ratio: the largest error relative to its budget; infinity if no budget allows the error.
-        relative_error: the norm of the error relative to the norm of the result, for the worst result; infinity if a
-            NaN or an infinity is wrong.
-        message: what is wrong, in one line; empty if the call is right.
-        cases: the wrong calls of functions, with data and expected results.
+        references: the names of the functions whose references judged the call, or `FLOAT64`.
+        severity: the severity of the worst problem; None if the call is correct.
+        ratio: the largest error relative to its budget; infinity if the problem is not an error within a budget.
+        relative_error: the Euclidean norm of the error relative to that of the expected result, for the worst result;
+            infinity if a NaN or an infinity is wrong.
+        message: a description of the problems in one line; empty if the call is correct.
+        cases: the incorrect calls of functions, with data and expected results.
         is_sampled: whether only a part of the call was judged.
     """
 
@@ -61,7 +65,14 @@ class Judgment:
     is_sampled: bool = False
 
     def join(self, further: Judgment) -> Judgment:
-        """Return the judgment of a call that consists of two parts."""
+        """Return the judgment of a call that consists of two parts, from the judgments of both parts.
+
+        Args:
+            further: the judgment of the second part.
+
+        Returns:
+            The judgment with the worst severity and the largest errors of both; `is_sampled` is that of `self`.
+        """
         worst = max((self, further), key=lambda part: -1 if part.severity is None else part.severity.rank)
         return replace(
             self,
@@ -76,7 +87,7 @@ class Judgment:
 
 @final
 class CallUnderJudgment:
-    """A call whose arguments were read before it ran.
+    """A call that will be judged; create the object before the call runs, because its arguments are copied then.
 
     Args:
         operator: the operator.
@@ -112,7 +123,10 @@ class CallUnderJudgment:
         return replace(judgment, is_sampled=not isinstance(self._sample, WholeCall))
 
     def _reduce_results(self, returned: Any) -> Any:
-        """Return the sampled part of what the call returned; update the arguments that the operator wrote."""
+        """Return the sampled part of what the call returned.
+
+        Also copy the sampled part of the arguments that the operator wrote to the arguments of the reduced call.
+        """
         if isinstance(self._sample, WholeCall):
             return returned
         written = {}
@@ -128,7 +142,10 @@ class CallUnderJudgment:
         return map_tensors(reduce, returned, "result")
 
     def _judge_inputs(self, judgment: Judgment) -> Judgment:
-        """Return the judgment, with a problem added if the operator changed an argument that it must not change."""
+        """Return the judgment, with a critical problem added if the operator changed an argument it must not change.
+
+        Only complete calls are checked. The copied sample of an argument shares no memory with the argument.
+        """
         if not isinstance(self._sample, WholeCall):
             return judgment
         written = [content for name, content in self.call.contents.items() if self.call.is_written(name)]
@@ -146,6 +163,10 @@ class CallUnderJudgment:
 
     def _judge_by_functions(self, returned: Any, label: str) -> Judgment | None:
         """Return the judgment by the suite's references.
+
+        Args:
+            returned: what the call returned, reduced to the sample.
+            label: the label of the case; for further functions, `.1`, `.2` and so on are appended.
 
         Returns:
             The judgment; None if no functions compute the same, or if a reference can't compute the expected results.
@@ -165,7 +186,14 @@ class CallUnderJudgment:
         return joined
 
     def _judge_in_float64(self, returned: Any) -> Judgment:
-        """Return the judgment by the same operator in float64; raise NotJudgedError if it does not support that."""
+        """Return the judgment by the same operator in float64.
+
+        Args:
+            returned: what the call returned, reduced to the sample.
+
+        Raises:
+            NotJudgedError: the operator returns no tensor, or does not support float64 on the CPU.
+        """
         outputs = self.call.outputs(returned, self.call.named)
         if not outputs:
             raise NotJudgedError("operators that return no tensor")
@@ -182,7 +210,18 @@ class CallUnderJudgment:
 
 
 def replay(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> Judgment:
-    """Call an operator and judge the call; raise NotJudgedError if there is no reference for it."""
+    """Call an operator and judge the complete call.
+
+    Args:
+        operator: the operator.
+        named: its arguments by name.
+
+    Returns:
+        The judgment.
+
+    Raises:
+        NotJudgedError: there is no reference for the call.
+    """
     prepared = CallUnderJudgment(operator, named, WholeCall())
     with torch.no_grad():
         returned = operator(**named)
@@ -190,7 +229,18 @@ def replay(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> Judgmen
 
 
 def _judge_function(recorded: RecordedCall, label: str) -> Judgment:
-    """Judge a function's call; raise NotComparableError if the reference can't compute its results."""
+    """Judge a call of a function by the suite's reference; must be called after the results were written.
+
+    Args:
+        recorded: the call with the contents of its tensors from before it ran.
+        label: the end of the label of its case.
+
+    Returns:
+        The judgment.
+
+    Raises:
+        NotComparableError: the reference can't compute the results.
+    """
     expected = compute_expected(recorded.prototype, recorded.case(label))
     record = recorded.make_record(expected, {})
     outcome, function = derive_call_outcome(record), recorded.call.function
@@ -214,12 +264,21 @@ def _judge_function(recorded: RecordedCall, label: str) -> Judgment:
 
 
 def _largest_ratio(findings: Sequence[CheckResult]) -> float:
-    """Return the largest error relative to its budget in the findings about a right call."""
+    """Return the largest error relative to its budget among the check results of a correct call; 0 without errors."""
     return max((finding.ratio for finding in findings if finding.ratio is not None), default=0.0)
 
 
 def _judge_output(name: str, tensor: torch.Tensor, precise: PreciseCall) -> Judgment:
-    """Judge one output of a call by its value in float64."""
+    """Judge one output of a call by its value in float64.
+
+    Args:
+        name: the name of the output.
+        tensor: the output on the device.
+        precise: the call in float64.
+
+    Returns:
+        The judgment, without `references`.
+    """
     actual, dtype, exact = read_elements(tensor), DTYPES[tensor.dtype], precise.outputs[name]
     if exact.shape != actual.shape:
         message = f"{name} has the shape {list(actual.shape)}, expected {list(exact.shape)}"
@@ -228,7 +287,9 @@ def _judge_output(name: str, tensor: torch.Tensor, precise: PreciseCall) -> Judg
         )
     budget = None
     if is_inexact(dtype):
-        size = _root_mean_square(exact)  # in place of intermediate terms, which no reference declares
+        # The budget lacks the rounding errors of intermediate values, which only references declare. The root mean
+        # square of the output estimates their size.
+        size = _root_mean_square(exact)
         budget = precise.budget(name, dtype).widen(np.asarray(format_of(dtype).epsilon * size))
         budget = budget.with_unsigned_zeros(exact, dtype)
     expected = Expected(values=exact, dtype=dtype, budget=budget)
@@ -254,7 +315,10 @@ def _root_mean_square(output: NDArray[Any]) -> float:
 
 @np.errstate(all="ignore")
 def _relative_error(actual: NDArray[Any], expected: Expected) -> float:
-    """Return the norm of the error of a result relative to the norm of the expected result."""
+    """Return the Euclidean norm of the error of a result, divided by the norm of the expected result.
+
+    Return infinity if a NaN or an infinity is wrong, or if the expected result is 0 and the error is not.
+    """
     wanted = np.asarray(expected.values * 1.0)
     error = np.where(actual.reshape(wanted.shape) == wanted, 0, actual.reshape(wanted.shape) - wanted)
     error = error[~(np.isnan(actual.reshape(wanted.shape)) & np.isnan(wanted))]

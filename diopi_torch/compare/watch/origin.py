@@ -10,7 +10,10 @@ from pathlib import Path
 import torch
 
 _PACKAGES = tuple(str(Path(folder)) + "/" for folder in (Path(torch.__file__).parent, Path(__file__).parents[2]))
+"""The folders of PyTorch and of `diopi_torch`, whose files do not belong to the program."""
+
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib") + "/"
+"""The folder of Python's standard library. Installed packages can be in its subfolder `site-packages`."""
 
 
 @cache
@@ -22,11 +25,14 @@ def _is_program(file: str) -> bool:
 
 
 def find_origin() -> str:
-    """Return `file:line (function)` of the innermost frame of the program, and the gradient that is computed.
+    """Return the line of the program from which the current call comes.
+
+    It is the line of the innermost frame that belongs to the program.
 
     Returns:
-        The location, such as `train.py:41 (forward)`, or `train.py:57 (step), gradient MmBackward0`. The text starts
-        with `unknown` if no frame belongs to the program.
+        The location, such as `train.py:41 (forward)`. During a backward pass, the name of the gradient function
+        follows, as in `train.py:57 (step), gradient MmBackward0`. The text starts with `unknown` if no frame belongs to
+        the program.
     """
     frame = sys._getframe(1)
     while frame is not None and not _is_program(frame.f_code.co_filename):

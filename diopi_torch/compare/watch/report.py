@@ -1,4 +1,4 @@
-"""Write the report of a watch: the verdict, a table of wrong operators, and how many calls were judged."""
+"""Format the report of a watch: the result, a table of operators with incorrect results, and the number of calls."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class CallCounts:
 
     Attributes:
         judged: the number of judged calls by reference: a function, or `FLOAT64`.
-        sampled: the number of judged calls of which a part was judged.
+        sampled: the number of judged calls of which only a sample of elements or rows was judged.
         not_judged: the number of calls that were not judged, by reason.
-        overhead_seconds: the time that judging took.
+        overhead_seconds: the time that judging took, in seconds.
     """
 
     judged: Counter[str] = field(default_factory=Counter)
@@ -36,11 +36,11 @@ def format_report(operators: Sequence[WrongOperator], counts: CallCounts, progra
 
     Args:
         operators: the wrong operators, the most severe first.
-        counts: the numbers of calls.
-        program_seconds: the time that the program itself took.
+        counts: the numbers of calls that were judged and not judged.
+        program_seconds: the time that the program itself took, in seconds.
 
     Returns:
-        The report.
+        The report, several lines.
     """
     table = _table(operators) if operators else []
     time = f"time: the program {program_seconds:.1f} s, judging {counts.overhead_seconds:.1f} s"
@@ -48,7 +48,7 @@ def format_report(operators: Sequence[WrongOperator], counts: CallCounts, progra
 
 
 def _verdict(operators: Sequence[WrongOperator], judged: int) -> str:
-    """Return the first line of the report."""
+    """Return the first line of the report: whether operators computed incorrect results in `judged` judged calls."""
     if not operators:
         return f"no operator is wrong in {judged:,} judged {_plural('call', judged)}"
     names = ", ".join(f"{entry.operator} ({entry.dtype})" for entry in operators)
@@ -62,7 +62,7 @@ def _plural(noun: str, count: int) -> str:
 
 
 def _table(operators: Sequence[WrongOperator]) -> Iterator[str]:
-    """Yield the table of wrong operators, with the details of each below its line."""
+    """Yield the lines of the table of wrong operators; the lines with the details of an operator follow its row."""
     rows = [HEADINGS, *(_row(number, entry) for number, entry in enumerate(operators, 1))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -78,7 +78,7 @@ def _table(operators: Sequence[WrongOperator]) -> Iterator[str]:
 
 
 def _row(number: int, entry: WrongOperator) -> tuple[str, ...]:
-    """Return the line of the table for an operator."""
+    """Return the cells of the row for an operator, in the order of `HEADINGS`."""
     return (
         str(number),
         str(entry.severity),
@@ -94,7 +94,7 @@ def _row(number: int, entry: WrongOperator) -> tuple[str, ...]:
 
 
 def _describe_counts(counts: CallCounts) -> Iterator[str]:
-    """Yield the numbers of calls that were judged and not judged."""
+    """Yield the lines with the numbers of calls that were judged and not judged."""
     judged, skipped = counts.judged.total(), counts.not_judged.total()
     in_float64 = sum(count for reference, count in counts.judged.items() if FLOAT64 in reference)
     yield f"calls: {judged + skipped:,}; judged: {judged:,}"

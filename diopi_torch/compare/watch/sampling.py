@@ -1,4 +1,8 @@
-"""Reduce a call to a part of its elements, rows or columns, if the operator computes these independently."""
+"""Reduce a large call to some of its elements, rows or columns, so that judging it takes little time.
+
+This is possible if the operator computes the elements, or the entries along an axis, independently of each other. The
+reduced call has smaller arguments, and its results are a part of the results of the complete call.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ SEED = 1
 
 
 class CallSample(Protocol):
-    """Selects the part of a call that is judged, by selecting a part of each tensor."""
+    """The part of a call that is judged; selects the corresponding part of each tensor."""
 
     def reduce_arguments(self, named: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the call that computes only the sampled part."""
@@ -36,7 +40,7 @@ class CallSample(Protocol):
 @final
 @dataclass(frozen=True)
 class WholeCall:
-    """Selects the whole call."""
+    """The complete call."""
 
     def reduce_arguments(self, named: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments unchanged."""
@@ -50,11 +54,11 @@ class WholeCall:
 @final
 @dataclass(frozen=True)
 class ElementSample:
-    """Selects elements of an element-wise call, whose tensors broadcast to one shape.
+    """Some elements of an element-wise call, whose tensors broadcast to one shape.
 
     Attributes:
         shape: the shape of the result.
-        places: the indices of the selected elements along each axis.
+        places: for each axis of the result, the indices of the selected elements along this axis.
     """
 
     shape: tuple[int, ...]
@@ -84,10 +88,12 @@ class ElementSample:
 @final
 @dataclass(frozen=True, kw_only=True)
 class AxisRule:
-    """An axis of the result whose entries an operator computes independently of each other.
+    """An axis of the results along which an operator computes each entry from the same entry of some arguments.
+
+    Example: row i of a matrix product depends only on row i of the first factor.
 
     Attributes:
-        axes: for each argument that has such an axis, the number of this axis, by the name of the argument.
+        axes: the number of the corresponding axis in each of these arguments, by the name of the argument.
         result: the number of the axis in the results.
     """
 
@@ -98,19 +104,27 @@ class AxisRule:
 @final
 @dataclass(frozen=True)
 class EntrySample:
-    """Selects entries along axes of the results, such as rows.
+    """Some entries along one or more axes of the results, such as some rows.
 
     Attributes:
-        entries: the indices of the selected entries for each rule.
+        entries: each rule with the indices of the selected entries along its axis.
     """
 
     entries: Sequence[tuple[AxisRule, torch.Tensor]]
 
     @classmethod
     def of_rules(cls, rules: Sequence[AxisRule], named: Mapping[str, Any]) -> EntrySample:
-        """Return a sample whose arguments, as far as a rule names them, have about `MAX_ELEMENTS` elements.
+        """Return a random sample of entries.
 
-        At least one entry is selected along each axis.
+        Along each axis, as many entries are selected as reduce the arguments of the rule to at most `MAX_ELEMENTS`
+        elements, but at least one.
+
+        Args:
+            rules: the axes along which entries are selected.
+            named: the arguments of the call by name.
+
+        Returns:
+            The sample.
         """
         entries = []
         for rule in rules:
@@ -123,7 +137,7 @@ class EntrySample:
         return cls(entries)
 
     def reduce_arguments(self, named: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments with the selected entries."""
+        """Return the arguments; those that a rule names are reduced to the selected entries."""
         reduced = dict(named)
         for rule, chosen in self.entries:
             for name, axis in rule.axes.items():
@@ -138,48 +152,49 @@ class EntrySample:
 
 
 def _select_entries(tensor: torch.Tensor, axis: int, chosen: torch.Tensor) -> torch.Tensor:
-    """Return the chosen entries of a tensor along an axis."""
+    """Return the entries of a tensor with the indices `chosen` along an axis."""
     return tensor.detach().index_select(axis, chosen.to(tensor.device))
 
 
 def _has_inner_axis(named: Mapping[str, Any]) -> bool:
-    """Return whether the call works along an axis other than the first one."""
+    """Return whether the call works along an axis `dim` other than the first one, so that rows are independent."""
     first = next(value for value in named.values() if isinstance(value, torch.Tensor))
     return first.dim() > 1 and named["dim"] % first.dim() != 0
 
 
 def _reduces_inner_axes(named: Mapping[str, Any]) -> bool:
-    """Return whether a reduction does not include the first axis."""
+    """Return whether a reduction does not include the first axis, so that rows are independent."""
     rank, axes = named["self"].dim(), named["dim"]
     return bool(axes) and 0 not in {axis % rank for axis in axes}
 
 
 def _normalizes_inner_axes(named: Mapping[str, Any]) -> bool:
-    """Return whether a normalization does not include the first axis."""
+    """Return whether a layer normalization does not include the first axis, so that rows are independent."""
     return len(named["normalized_shape"]) < named["input"].dim()
 
 
 def _always(named: Mapping[str, Any]) -> bool:
-    """Return True: the rules hold for every call."""
+    """Return True, because the rules of the operator hold for every call."""
     return True
 
 
 def _has_vector_bias(named: Mapping[str, Any]) -> bool:
-    """Return whether the first argument, which is added to a product, has one number per column."""
+    """Return whether the bias of a matrix product is a vector with one number per column of the product."""
     return bool(named["self"].dim() == 1 and len(named["self"]) == named["mat2"].shape[1])
 
 
 def _has_one_gradient(named: Mapping[str, Any]) -> bool:
-    """Return whether the gradient of a loss is a single number, for a batch of rows."""
+    """Return whether the gradient of a loss is a single number for all rows of a matrix."""
     return named["grad_output"].dim() == 0 and named["self"].dim() == 2
 
 
 def _rows(*names: str) -> tuple[AxisRule, ...]:
-    """Return the rule of an operator that computes rows independently; the arguments `names` have these rows."""
+    """Return the rule of an operator that computes row i of its results from row i of the arguments `names`."""
     return (AxisRule(axes=dict.fromkeys(names, 0)),)
 
 
 _ATTENTION_OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
+"""The operator of attention on the CPU, in which the entries along the batch axis are independent."""
 
 INDEPENDENT_ENTRIES: Mapping[str, tuple[Sequence[AxisRule], Callable[[Mapping[str, Any]], bool]]] = {
     "_log_softmax": (_rows("self"), _has_inner_axis),
@@ -197,8 +212,10 @@ INDEPENDENT_ENTRIES: Mapping[str, tuple[Sequence[AxisRule], Callable[[Mapping[st
     "native_layer_norm": (_rows("input"), _normalizes_inner_axes),
     "nll_loss_backward": (_rows("self", "target"), _has_one_gradient),
 }
-"""The rules of operators that compute entries independently of each other, and the condition under which a call obeys
-them."""
+"""The operators that compute entries independently of each other: the rules, and a condition.
+
+The rules hold for a call only if the condition is true for its arguments.
+"""
 
 
 def choose_sample(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> CallSample | None:
@@ -209,7 +226,7 @@ def choose_sample(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> 
         named: its arguments by name, including default values.
 
     Returns:
-        The sample.
+        The complete call if it is small enough; otherwise a sample of elements or entries.
     """
     tensors = dict(iterate_tensors(named))
     largest = max((tensor.numel() for tensor in tensors.values()), default=0)

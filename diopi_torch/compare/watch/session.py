@@ -1,4 +1,8 @@
-"""Watch a program: intercept each ATen call, judge some calls within a share of the time, and collect wrong calls."""
+"""The watch of a program: it intercepts each ATen call, judges some of the calls, and collects the wrong ones.
+
+The user limits the time for judging, relative to the time of the program. The watch first judges a call of each form.
+With the remaining time, it judges further calls of the same forms, because their values differ.
+"""
 
 from __future__ import annotations
 
@@ -38,21 +42,21 @@ NO_TIME = "calls of a form that was not judged yet, because the share of time wa
 TOO_LARGE = f"calls with a tensor of more than {MAX_UNSAMPLED_ELEMENTS:,} elements, of operators that can't be sampled"
 
 INTERCEPTION_SECONDS = 3e-5
-"""An estimate of the time that it takes to intercept a call, which also counts as time for judging."""
+"""An estimate of the time in seconds that it takes to intercept a call, which also counts as time for judging."""
 
 REPEATS_SHARE = 0.02
-"""The part of the time for judging that calls of forms that were judged before may take."""
+"""The part of the time for judging that may be spent on calls of forms that were judged before."""
 
 
 @final
 @dataclass(eq=False, slots=True, kw_only=True)
 class FormState:
-    """What a watch knows about a form: an operator and the properties that calls with other values share.
+    """What a watch knows about the calls of one form.
 
     Attributes:
         operator: the operator.
         uses: the number of calls.
-        is_judged: whether a call was judged.
+        is_judged: whether at least one call was judged.
         reason: why calls of this form can't be judged; None if they can.
         wrong_form: the wrong calls; None if there are none.
     """
@@ -72,7 +76,7 @@ class Watch:
         device: the type of the device whose calls are judged, such as `cuda`; None for all devices.
         overhead: the time for judging, relative to the time of the program itself.
         cases: the folder for cases of wrong calls; None to store none.
-        write: receives the text of the report at the end.
+        write: a function that receives the text of the report when the watch is closed.
 
     Attributes:
         counts: how many calls were judged, and the time that judging took.
@@ -109,7 +113,7 @@ class Watch:
         self.close()
 
     def start(self) -> None:
-        """Watch until the process ends."""
+        """Start the watch; it is closed when the process ends."""
         self.__enter__()
         atexit.register(self.close)
 
@@ -174,13 +178,13 @@ class Watch:
             return self._judge(form, args, kwargs)
 
     def _reason_not_due(self, form: FormState) -> str | None:
-        """Return why a call is not judged now; None if it is judged."""
+        """Return why a call of this form is not judged now, to limit the time; None if it is judged."""
         if math.isinf(self._overhead):
             return None
         available = self._overhead * self.program_seconds
         if form.is_judged:
             return None if self._repeats_seconds < REPEATS_SHARE * available else REPEATED
-        # at least half of the time remains for judging if the calls of the program are very short
+        # if the calls of the program are very short, interception may use at most half of the time for judging
         available -= min(self._interception_seconds, available / 2)
         return None if self.counts.overhead_seconds <= available else NO_TIME
 
@@ -202,13 +206,17 @@ class Watch:
         return returned
 
     def _charge(self, began: float, is_repeat: bool) -> None:
-        """Account for the time since `began`."""
+        """Add the time since `began` to the time for judging, and to the time for repeated forms if it is one."""
         seconds = time.perf_counter() - began
         self.counts.overhead_seconds += seconds
         self._repeats_seconds += seconds if is_repeat else 0.0
 
     def _prepare(self, form: FormState, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallUnderJudgment | None:
-        """Read the arguments of a call; return None, and count the reason, if the call can't be judged."""
+        """Copy the arguments of a call before it runs.
+
+        Returns:
+            The call with its copied arguments; None if the call can't be judged. In that case, the reason is counted.
+        """
         operator = form.operator
         named = default_arguments(operator) | named_arguments(operator, args, kwargs)
         tensors = [tensor for _, tensor in iterate_tensors(named)]
@@ -225,12 +233,19 @@ class Watch:
         return None if self._device is None or self._device in devices else OTHER_DEVICE
 
     def _skip(self, form: FormState, reason: str) -> None:
-        """Count a call that can't be judged, and do not try further calls of this form."""
+        """Count a call that can't be judged, and exclude further calls of this form."""
         form.reason = reason
         self.counts.not_judged[reason] += 1
 
     def _conclude(self, form: FormState, prepared: CallUnderJudgment, returned: Any, args: Sequence[Any]) -> None:
-        """Judge a call that ran, and store the judgment."""
+        """Judge a call after it ran, and store the judgment.
+
+        Args:
+            form: the form of the call.
+            prepared: the call with the arguments from before it ran.
+            returned: what the call returned.
+            args: the positional arguments of the call.
+        """
         self._number += 1
         name = operator_name(form.operator)
         try:
@@ -248,7 +263,14 @@ class Watch:
             self._store_wrong(form, judgment, prepared.call, args)
 
     def _store_wrong(self, form: FormState, judgment: Judgment, call: CpuCall, args: Sequence[Any]) -> None:
-        """Store the judgment on a wrong call; store a case of the first wrong call of the form."""
+        """Store the judgment of a wrong call, and a case if this is the first wrong call of its form.
+
+        Args:
+            form: the form of the call.
+            judgment: the judgment.
+            call: the call, reduced to the judged sample.
+            args: the positional arguments of the call, whose types and shapes describe the form in the report.
+        """
         if form.wrong_form is None:
             tensors = [tensor for _, tensor in iterate_tensors({"": list(args)})]
             case = next(iter(judgment.cases), None)
@@ -266,7 +288,7 @@ class Watch:
 
 
 def _wait_for_devices(values: Sequence[Any]) -> None:
-    """Wait until the devices of the tensors have computed what the program requested."""
+    """Wait until the devices of the tensors among `values` have completed all work that the program has submitted."""
     for device in {tensor.device for _, tensor in iterate_tensors({"": list(values)})}:
         if device.type not in ("cpu", "meta"):
             torch.get_device_module(device).synchronize()
@@ -274,7 +296,7 @@ def _wait_for_devices(values: Sequence[Any]) -> None:
 
 @final
 class _WatchMode(TorchDispatchMode):
-    """Passes each call of an ATen operator to a watch."""
+    """The dispatch mode of PyTorch that passes each call of an ATen operator to a watch."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""A call of an ATen operator in a file: its arguments with the contents of their tensors, and the operator's name.
+"""Store a call of an ATen operator in a file, from which it can be repeated.
 
-The file is an archive of NumPy without pickled objects. The entry `call` describes the arguments in JSON; the other
-entries contain the bytes of a tensor each.
+The file is a NumPy archive (`.npz`) without pickled objects. The entry `call` contains the name of the operator and its
+arguments in JSON. The entry `tensor0` contains the bytes of the first tensor, and so on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ class NotStorableError(Exception):
 
 
 def store_call(path: Path, call: CpuCall) -> None:
-    """Write a call to a file; raise NotStorableError or OSError if that is not possible."""
+    """Write a call to a file.
+
+    Args:
+        path: the file, with the extension `.npz`; missing folders are created.
+        call: the call with the contents of its tensors.
+
+    Raises:
+        NotStorableError: an argument has a type that can't be stored.
+        OSError: the file can't be written.
+    """
     positions = {id(content.tensor): number for number, content in enumerate(call.contents.values())}
     tensors = {f"tensor{number}": content.stored for number, content in enumerate(call.contents.values())}
     described = [
@@ -47,7 +56,15 @@ def store_call(path: Path, call: CpuCall) -> None:
 
 
 def _encode(value: Any, positions: Mapping[int, int]) -> Any:
-    """Return an argument in a form that JSON can represent."""
+    """Return an argument in a form that JSON can represent.
+
+    Args:
+        value: the argument.
+        positions: the number of each tensor in the file, by `id(tensor)`.
+
+    Raises:
+        NotStorableError: the argument has a type that can't be stored.
+    """
     if isinstance(value, torch.Tensor):
         return {"tensor": positions[id(value)]}
     if isinstance(value, list | tuple):
@@ -69,7 +86,7 @@ def load_call(path: Path, device: str) -> tuple[torch._ops.OpOverload, dict[str,
 
     Args:
         path: the file.
-        device: the device of the tensors.
+        device: the device on which the tensors are created. It replaces all devices in the stored arguments.
 
     Returns:
         The operator and its arguments by name.
@@ -91,7 +108,13 @@ def load_call(path: Path, device: str) -> tuple[torch._ops.OpOverload, dict[str,
 
 
 def _to_tensor(described: Mapping[str, Any], stored: Any, device: str) -> torch.Tensor:
-    """Return a tensor of a stored call."""
+    """Return a tensor of a stored call.
+
+    Args:
+        described: its element type, shape and strides, and whether it is conjugated or negated, as JSON states them.
+        stored: its bytes, from the first element to the last.
+        device: the device on which it is created.
+    """
     dtype = getattr(torch, described["dtype"])
     if not stored.size:
         return torch.empty(described["shape"], dtype=dtype, device=device)
@@ -102,7 +125,7 @@ def _to_tensor(described: Mapping[str, Any], stored: Any, device: str) -> torch.
 
 
 def _decode(value: Any, tensors: list[torch.Tensor], device: str) -> Any:
-    """Return the argument that `_encode` encoded."""
+    """Return the argument that `_encode` encoded as `value`; `tensors` are the tensors of the file in order."""
     if isinstance(value, list):
         return [_decode(entry, tensors, device) for entry in value]
     if not isinstance(value, dict):
