@@ -3,8 +3,9 @@
 The following holds unless a docstring says otherwise:
 
 - `input` may have any shape, including 0-d and empty shapes, and any strides. `out` has the shape and dtype of `input`.
-- A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result, and writes
-  `grad_input`, the gradient with respect to the forward input. All its tensors have the same shape and dtype.
+- A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result. It writes
+  `grad_input`, the gradient of the loss with respect to the forward input. All its tensors have the same shape and
+  dtype.
 - NaN gives NaN.
 - A `diopiScalar_t` may contain an integer or a floating-point number for any dtype of the tensor; NULL is rejected.
 
@@ -32,8 +33,8 @@ def diopiRelu(ctx: Context, out: Out, input: In):
 def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: ConvertedScalar, max_val: ConvertedScalar):
     """Clamp input to the range from min_val to max_val.
 
-    min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
-    is 0, zeros in input keep their sign.
+    The caller passes min_val ≤ max_val; the call need not check it. Both numbers are converted to the dtype of input
+    before they are used. If one of them is 0, zeros in input keep their sign.
 
     Source: torch.nn.functional.hardtanh.
     """
@@ -129,6 +130,8 @@ def diopiGeluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In,
 def diopiLeakyRelu(ctx: Context, out: Out, input: In, negative_slope: Scalar):
     """Return input where input > 0, else negative_slope · input.
 
+    negative_slope may be any number, also a negative one. A zero in input is also multiplied by it.
+
     Source: torch.nn.functional.leaky_relu.
     """
 
@@ -154,8 +157,10 @@ def diopiSigmoid(ctx: Context, out: Out, input: In):
     """Compute the logistic function 1 / (1 + exp(−input)).
 
     The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
-    float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
-    This affects real parts below −88.7 in complex64 and below −709.8 in complex128.
+    float32.
+
+    If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch. This
+    affects real parts below −88.7 in complex64 and below −709.8 in complex128.
 
     Source: torch.sigmoid.
     """
@@ -209,7 +214,7 @@ def diopiSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
 def diopiSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: Axis):
     """Compute the gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y).
 
-    y is `output`. Σ is the sum along `dim`, which has the value of the forward call.
+    y is `output`. Σ is the sum along axis `dim`. The caller passes the `dim` of the forward call.
 
     Source: torch.ops.aten._softmax_backward_data.
     """
@@ -230,7 +235,7 @@ def diopiLogSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
 def diopiLogSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: Axis):
     """Compute the gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output.
 
-    y is `output`. Σ is the sum along `dim`, which has the value of the forward call.
+    y is `output`. Σ is the sum along axis `dim`. The caller passes the `dim` of the forward call.
 
     Source: torch.ops.aten._log_softmax_backward_data.
     """

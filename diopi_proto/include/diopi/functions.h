@@ -22,8 +22,9 @@ extern "C" {
  * The following holds unless a docstring says otherwise:
  *
  * - `input` may have any shape, including 0-d and empty shapes, and any strides. `out` has the shape and dtype of `input`.
- * - A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result, and writes
- *   `grad_input`, the gradient with respect to the forward input. All its tensors have the same shape and dtype.
+ * - A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result. It writes
+ *   `grad_input`, the gradient of the loss with respect to the forward input. All its tensors have the same shape and
+ *   dtype.
  * - NaN gives NaN.
  * - A `diopiScalar_t` may contain an integer or a floating-point number for any dtype of the tensor; NULL is rejected.
  *
@@ -558,8 +559,8 @@ DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Clamp input to the range from min_val to max_val.
  *
- * min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
- * is 0, zeros in input keep their sign.
+ * The caller passes min_val ≤ max_val; the call need not check it. Both numbers are converted to the dtype of input
+ * before they are used. If one of them is 0, zeros in input keep their sign.
  *
  * Source: torch.nn.functional.hardtanh.
  *
@@ -574,8 +575,8 @@ DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandl
  *
  * Clamp input to the range from min_val to max_val.
  *
- * min_val ≤ max_val is required. Both numbers are converted to the dtype of input before they are used. If one of them
- * is 0, zeros in input keep their sign.
+ * The caller passes min_val ≤ max_val; the call need not check it. Both numbers are converted to the dtype of input
+ * before they are used. If one of them is 0, zeros in input keep their sign.
  *
  * Source: torch.nn.functional.hardtanh.
  *
@@ -721,6 +722,8 @@ DIOPI_WEAK diopiError_t diopiGeluBackward(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Return input where input > 0, else negative_slope · input.
  *
+ * negative_slope may be any number, also a negative one. A zero in input is also multiplied by it.
+ *
  * Source: torch.nn.functional.leaky_relu.
  *
  * Family: activation.
@@ -733,6 +736,8 @@ DIOPI_WEAK diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHand
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
  * Return input where input > 0, else negative_slope · input.
+ *
+ * negative_slope may be any number, also a negative one. A zero in input is also multiplied by it.
  *
  * Source: torch.nn.functional.leaky_relu.
  *
@@ -1882,8 +1887,10 @@ DIOPI_WEAK diopiError_t diopiAtanh(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Compute the logistic function 1 / (1 + exp(−input)).
  *
  * The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
- * float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
- * This affects real parts below −88.7 in complex64 and below −709.8 in complex128.
+ * float32.
+ *
+ * If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch. This
+ * affects real parts below −88.7 in complex64 and below −709.8 in complex128.
  *
  * Source: torch.sigmoid.
  *
@@ -1895,8 +1902,10 @@ DIOPI_WEAK diopiError_t diopiSigmoidInp(diopiContextHandle_t ctx, diopiTensorHan
  * Compute the logistic function 1 / (1 + exp(−input)).
  *
  * The computation does not overflow for real input: the result is 0 for −∞ and 1 for ∞. Integers and bool give
- * float32. If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch.
- * This affects real parts below −88.7 in complex64 and below −709.8 in complex128.
+ * float32.
+ *
+ * If exp(−input) overflows for a complex input, the result is unspecified: it may be 0, or NaN as in PyTorch. This
+ * affects real parts below −88.7 in complex64 and below −709.8 in complex128.
  *
  * Source: torch.sigmoid.
  *
@@ -3778,7 +3787,7 @@ DIOPI_WEAK diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Compute the gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y).
  *
- * y is `output`. Σ is the sum along `dim`, which has the value of the forward call.
+ * y is `output`. Σ is the sum along axis `dim`. The caller passes the `dim` of the forward call.
  *
  * Source: torch.ops.aten._softmax_backward_data.
  *
@@ -3804,7 +3813,7 @@ DIOPI_WEAK diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Compute the gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output.
  *
- * y is `output`. Σ is the sum along `dim`, which has the value of the forward call.
+ * y is `output`. Σ is the sum along axis `dim`. The caller passes the `dim` of the forward call.
  *
  * Source: torch.ops.aten._log_softmax_backward_data.
  *
