@@ -6404,10 +6404,13 @@ DIOPI_WEAK diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Multiply every scaled_grads[i] by `inv_scale` in place, and set `found_inf` if a gradient is not finite.
  *
- * The gradients may differ in shape and dtype. Half precision is multiplied in float32 and rounded once. `found_inf`
- * and `inv_scale` are float32 tensors of one element. found_inf becomes 1 if any element of any gradient is ±inf or
- * NaN on entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied
- * in both cases. If num_scaled_grads is 0, the call does nothing.
+ * - scaled_grads: num_scaled_grads tensors, which may differ in shape and dtype. Half precision is multiplied in
+ *   float32 and rounded once.
+ * - found_inf, inv_scale: float32 tensors of one element.
+ *
+ * found_inf becomes 1 if any element of any gradient is ±inf or NaN on entry. Otherwise it is unchanged; the caller
+ * sets it to 0 before the first call. The gradients are multiplied in both cases. If num_scaled_grads is 0, the call
+ * does nothing.
  *
  * Source: torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
  *
@@ -6422,7 +6425,7 @@ DIOPI_WEAK diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextH
 /**
  * Adjust the loss scale after a step: decrease it after an overflow, increase it after a series of finite steps.
  *
- * - If found_inf is 1, current_scale is multiplied by scale_backoff_factor, and growth_tracker is set to 0.
+ * - If found_inf is not 0, current_scale is multiplied by scale_backoff_factor, and growth_tracker is set to 0.
  * - If found_inf is 0, growth_tracker is increased by 1. If it then equals growth_interval, current_scale is
  *   multiplied by scale_growth_factor, and growth_tracker is set to 0. The scale stays unchanged if this product is
  *   not finite in float32.
