@@ -6,9 +6,9 @@ The following holds unless a docstring says otherwise:
   at the last one, and an axis of size 1 repeats. `out` has the broadcast shape; in in-place forms `input` must have it.
 - Inputs may differ in dtype. The call first converts them to their common type, which is the type of the result.
   Integers wrap around.
-- A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors also determines the common type:
-  int64 for an integer, and float32 for a floating-point number. Otherwise, only the tensors determine the common type.
-  complex64 tensors stay complex64.
+- The categories of types are bool < integer < floating < complex. If a `diopiScalar_t` has a higher category than the
+  tensors, it determines the common type: an integer gives int64, and a floating-point number gives float32. Otherwise,
+  only the tensors determine the common type. complex64 tensors stay complex64.
 - If the common type is an integer type, the number is converted to it and wraps around; −1 becomes 255 in uint8.
   There are two exceptions: an exponent, and a number in a division with RoundModeNone, keep their values.
 - If the common type is floating, the number keeps its precision. Only comparisons convert it to the common type.
@@ -127,9 +127,11 @@ def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundM
     Any other value, such as RoundModeEND, is rejected. RoundModeTrunc and RoundModeFloor accept neither bool nor
     complex operands.
 
-    Two integer operands give float32 in every mode. RoundModeTrunc and RoundModeFloor divide them as integers and
-    convert the result, which is unspecified for the divisor 0. For floating-point operands in every mode, a nonzero
-    number divided by 0 gives ±inf, and 0/0 gives NaN.
+    Two integer operands give float32 in every mode. (For the modes trunc and floor, torch.div returns integers
+    instead.) RoundModeTrunc and RoundModeFloor divide them as integers and convert the quotient. For the divisor 0, the
+    result of these two modes is unspecified.
+
+    For floating-point operands in every mode, a nonzero number divided by 0 gives ±inf, and 0/0 gives NaN.
 
     Source: torch.div.
     """
@@ -152,11 +154,14 @@ def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: Annotated[In, Ex
     - 0 raised to a negative power is inf; −0 raised to a negative odd integer is −inf.
     - A negative finite base gives NaN if the exponent is finite and not an integer.
 
-    Integers raised to integers wrap around. An integer base raised to a negative integer in a tensor gives 0, with
-    three exceptions: 1 gives 1, −1 gives ±1, and the result for the base 0 is unspecified. If the negative integer
-    exponent is a number instead of a tensor, the call is rejected. A floating-point number such as −2.0 is accepted for
-    an integer base and gives a floating-point result. A bool operand counts as 0 or 1. The power of two bool operands
-    is bool.
+    For integer and bool operands:
+
+    - Integers raised to integers wrap around.
+    - An integer base raised to a negative integer in a tensor gives 0, with three exceptions. The base 1 gives 1, and
+      the base −1 gives ±1. The result for the base 0 is unspecified.
+    - If the negative integer exponent is a number instead of a tensor, the call is rejected. A floating-point number
+      such as −2.0 is accepted for an integer base and gives a floating-point result.
+    - A bool operand counts as 0 or 1. The power of two bool operands is bool.
 
     Source: torch.pow.
     """
@@ -196,8 +201,9 @@ def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, va
 def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
     """Interpolate linearly: compute input + weight · (end − input).
 
-    Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). Therefore weight 0 gives exactly
-    input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype.
+    Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). For finite operands, weight 0
+    therefore gives exactly input, and weight 1 gives exactly end. An infinite end − input times 0 gives NaN. Weights
+    outside [0, 1] extrapolate. All tensors have the same dtype.
 
     Source: torch.lerp.
     """
@@ -210,13 +216,13 @@ def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: Annotated[In,
     Floating types:
 
     - The result is NaN if the divisor is 0 or the input is ±inf.
-    - If the divisor is ±inf, a finite input that is 0 or has the divisor's sign is returned unchanged; any other finite
+    - If the divisor is ±inf, a finite input that is 0 or has the divisor's sign is returned unchanged. Any other finite
       input gives the divisor.
     - A remainder of exactly 0 has the sign of the input.
     - If the quotient overflows, the result is unspecified, because PyTorch's vector kernels return NaN.
 
-    The result of an integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not
-    bool. For two bool operands the result is unspecified, because PyTorch rejects them.
+    Integer and bool types: if the divisor is 0, the result is unspecified. A bool operand counts as 0 or 1 if the other
+    operand is not bool. For two bool operands the result is unspecified, because PyTorch rejects them.
 
     Source: torch.remainder.
     """
@@ -247,8 +253,8 @@ def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None
     Where min > max, the result is max. If `min` or `max` is NULL, there is no bound on that side. If both are NULL, the
     call is rejected. A NaN bound gives NaN.
 
-    Zeros: if a bound is a number 0, zeros in input keep their sign. If two tensors contain zeros of different signs at
-    the same position, the result is either of them.
+    Zeros: if a bound is the number 0 (in the scalar forms), zeros in input keep their sign. If two tensors contain
+    zeros of different signs at the same position, the result is either of them.
 
     Integers: if the bounds of an integer tensor are floating-point numbers and `out` has an integer dtype, the fraction
     of the result is dropped. PyTorch rejects such an `out`.
@@ -319,8 +325,8 @@ def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
 def diopiEq(ctx: Context, out: Out, input: In, other: In):
     """Compare elements: the result is True where input = other.
 
-    The comparison uses the common type of the operands, and the result is bool. NaN is not equal to any number, and 0
-    is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
+    The comparison uses the common type of the operands, and the result is bool. NaN is not equal to anything, not even
+    to NaN, and 0 is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
 
     Source: torch.eq.
     """
