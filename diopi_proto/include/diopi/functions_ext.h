@@ -49,12 +49,13 @@ extern "C" {
  *         dS = p ∘ (dO · vᵀ − rowsum(dO ∘ out));  grad_q = scale · dS · k;  grad_k = scale · dSᵀ · q;  grad_v = pᵀ · dO
  *
  *     grad_k and grad_v are summed over the query heads that share a key head. With dropout, the gradients use the M of
- *     the forward call: `gen` has the state that it had before that call, grad_v = p'ᵀ · dO, and dO · vᵀ is multiplied by
- *     M / (1 − P). The slopes have no gradient.
+ *     the forward call: the caller passes `gen` in the state that it had before that call. Then grad_v = p'ᵀ · dO, and dO
+ *     · vᵀ is multiplied by M / (1 − P). The slopes have no gradient.
  *
  * Every call overwrites its results completely. Half-precision input is accumulated in float32. Calls with empty tensors
  * succeed. The call is rejected if shapes do not match, if Hq is not a multiple of Hk, or if a probability is outside
  * [0, 1].
+ *
  * Sources: Vaswani et al., "Attention Is All You Need" (2017); Dao, "FlashAttention-2" (2023); Press et al., "Train Short,
  * Test Long" (2022, ALiBi); torch.nn.functional.scaled_dot_product_attention.
  */
@@ -82,14 +83,17 @@ extern "C" {
 /**
  * Rotate pairs of elements in the last axis of x by angles, which are passed as cosines and sines.
  *
- * Each pair (a, b) becomes (a · cos[i] − b · sin[i], a · sin[i] + b · cos[i]), written to the positions of a and b,
- * for i < D/2. If `interleaved` is false, the pair is (x[i], x[i + D/2]); if it is true, the pair is (x[2i],
- * x[2i + 1]). `conj` negates sin, which gives the opposite rotation. The opposite rotation is also the gradient.
+ * For each i < D/2, the pair (a, b) becomes (a · cos[i] − b · sin[i], a · sin[i] + b · cos[i]). The new numbers are
+ * written to the positions of a and b.
  *
- * x, out: [..., D] with an even D; an odd D is an error. cos, sin: the last axis has size D/2, and the other axes
- * broadcast against those of x. For example, they have shape [S, 1, D/2] for x of shape [B, S, H, D]. They normally
- * have the dtype of x. Other dtypes are converted to float32 first, or to float64 if x is float64. LMDeploy's DIPU
- * backend (dlinfer) passes x as out.
+ * - x, out: [..., D] with an even D; an odd D is an error.
+ * - cos, sin: the last axis has size D/2, and the other axes broadcast against those of x. For example, they have
+ *   shape [S, 1, D/2] for x of shape [B, S, H, D]. They normally have the dtype of x. Other dtypes are converted to
+ *   float32 first, or to float64 if x is float64.
+ * - interleaved: if false, the pair is (x[i], x[i + D/2]). If true, it is (x[2i], x[2i + 1]).
+ * - conj: if true, sin is negated, which gives the opposite rotation. The opposite rotation is also the gradient.
+ *
+ * LMDeploy's DIPU backend (dlinfer) passes x as out.
  *
  * Source: Su et al., "RoFormer" (2021).
  *
@@ -106,9 +110,12 @@ DIOPI_WEAK diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTens
  *
  * The mean is over the last n ≥ 1 axes, whose sizes are `normalized_shape`. The mean of input is not subtracted.
  *
- * weight, bias: shape normalized_shape, of input's dtype, or float32 with half-precision input. A NULL weight stands
- * for 1, a NULL bias for 0. inv_rms: r, with the shape of the leading axes (0-d if there are none); it is float32 for
- * half-precision input. The call is rejected if normalized_shape is empty or differs from the last sizes of input.
+ * - weight, bias: the shape normalized_shape and the dtype of input, or float32 with half-precision input. A NULL
+ *   weight stands for 1, a NULL bias for 0.
+ * - inv_rms: a result, r, with the shape of the leading axes (0-d if there are none). It is float32 for half-precision
+ *   input.
+ *
+ * The call is rejected if normalized_shape is empty or differs from the last sizes of input.
  *
  * Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019); torch.nn.functional.rms_norm.
  *
@@ -127,8 +134,9 @@ DIOPI_WEAK diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle
  *     grad_weight = Σ grad_output · x̂              sum over the leading axes, in the shape and dtype of weight
  *     grad_bias   = Σ grad_output                  likewise
  *
- * grad_output, grad_input: shape of input. inv_rms is a result of the forward call and is used without change, so eps
- * has no effect. A NULL weight stands for 1; then grad_weight is NULL too. If bias is NULL, grad_bias is NULL.
+ * grad_output and grad_input have the shape of input. inv_rms is a result of the forward call and is used without
+ * change, so eps has no effect. A NULL weight stands for 1; then grad_weight is NULL too. If bias is NULL, grad_bias
+ * is NULL.
  *
  * Source: derivative of the formula.
  *
@@ -147,10 +155,14 @@ DIOPI_WEAK diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTens
 /**
  * Compute attention without ALiBi and window for sequences of equal length. `diopiFlashAttention` supersedes it.
  *
- * q, out: [B, Sq, H, D]. k, v: [B, Sk, H, D], with as many heads as q. softmax_lse: [B, H, Sq], float32, or float64
- * for float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout retained the element. It is written only
- * if `return_debug_mask` is set; otherwise it may be NULL or empty. In the parameter list, the results follow the
- * attributes. q, k and v are declared writable, but the call does not write to them.
+ * - q, out: [B, Sq, H, D].
+ * - k, v: [B, Sk, H, D], with as many heads as q.
+ * - softmax_lse: [B, H, Sq], float32, or float64 for float64 input.
+ * - debug_attn_mask: bool [B, H, Sq, Sk], true where dropout retained the element. It is written only if
+ *   `return_debug_mask` is true; otherwise it may be NULL or empty.
+ *
+ * In the parameter list, the results follow the attributes. q, k and v are declared writable, but the call does not
+ * write to them.
  *
  * Source: the attention formula of the family `attention`.
  *
@@ -187,10 +199,14 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx
 /**
  * Compute attention without ALiBi and window for packed sequences. `diopiFlashAttentionVarLen` supersedes it.
  *
- * q, out: [Tq, H, D]. k, v: [Tk, H, D]. cum_seq_q and cum_seq_k ([B + 1]), max_q and max_k are as in
- * `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, or float64 for float64 input; elements beyond the
- * length of a sequence are unspecified. debug_attn_mask: bool [B, H, max_q, max_k]. The rest is as in
- * `diopiMultiHeadAttention`.
+ * - q, out: [Tq, H, D].
+ * - k, v: [Tk, H, D].
+ * - cum_seq_q, cum_seq_k: int32 or int64 [B + 1]. They, max_q and max_k are as in `diopiFlashAttentionVarLen`.
+ * - softmax_lse: [B, H, max_q], float32, or float64 for float64 input. Elements beyond the length of a sequence are
+ *   unspecified.
+ * - debug_attn_mask: bool [B, H, max_q, max_k].
+ *
+ * The rest is as in `diopiMultiHeadAttention`.
  *
  * Source: the attention formula of the family `attention`.
  *
@@ -234,7 +250,13 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle
 /**
  * Compute attention for sequences of equal length.
  *
- * q, attention_out: [B, Sq, Hq, D]. k, v: [B, Sk, Hk, D]. softmax_lse: float32 [B, Hq, Sq].
+ * The result is `attention_out` in the place of out, and `softmax_lse` in the place of lse.
+ *
+ * - q, attention_out: [B, Sq, Hq, D].
+ * - k, v: [B, Sk, Hk, D].
+ * - softmax_lse: float32 [B, Hq, Sq].
+ * - p_dropout: the probability P of dropout. softmax_scale: the factor `scale`.
+ * - window_size_left, window_size_right: the window; −1 removes the limit on a side.
  *
  * Source: the attention formula of the family `attention`.
  *
@@ -276,20 +298,31 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, di
 /**
  * Compute attention with an explicit mask, in a layout that the caller selects. A device may omit this function.
  *
- * `input_layout` selects the shape of q, k and v: "BSND" [B, S, N, D], "BNSD" [B, N, S, D], "BSH" [B, S, N · D] or
- * "SBH" [S, B, N · D]. Head n has the columns n · D to n · D + D − 1. Any other text is an error. attention_out has
- * the shape of q. `head_num` is the number N of query heads; k and v may have fewer heads.
+ * `input_layout` selects the shape of q, k and v. Any other text is an error.
+ *
+ * - "BSND": [B, S, N, D].
+ * - "BNSD": [B, N, S, D].
+ * - "BSH": [B, S, N · D]. Head n has the columns n · D to n · D + D − 1.
+ * - "SBH": [S, B, N · D], with heads as in "BSH".
+ *
+ * attention_out has the shape of q. `head_num` is the number N of query heads; k and v may have fewer heads.
  *
  * attention_mask: bool [Sq, Sk], [1, 1, Sq, Sk] or [B, 1, Sq, Sk]. TRUE means that the query does NOT see the key.
- * NULL hides nothing. `is_causal` requires a mask that contains the causal triangle (true for j > i). If Sq and Sk
- * both exceed 2048, a triangle of 2048 × 2048 is passed instead. If `is_causal` is set, query i sees key j if the mask
- * is false and j ≤ i. This alignment is top-left; it differs from the causal rule of the formula if Sq ≠ Sk. A device
- * may reject slopes and windows, but it must accept NULL slopes with the windows −1 and −1.
+ * NULL hides nothing.
+ *
+ * `is_causal` requires a mask that contains the causal triangle (true for j > i). If Sq and Sk both exceed 2048, the
+ * caller passes a triangle of 2048 × 2048 instead. If `is_causal` is true, query i sees key j if the mask is false and
+ * j ≤ i. This alignment is top-left; it differs from the causal rule of the formula if Sq ≠ Sk.
+ *
+ * A device may reject slopes and windows, but it must accept NULL slopes with the windows −1 and −1.
  *
  * The other results are records for the backward function of the same library. Their contents are unspecified.
- * softmax_max and softmax_sum: float32 [B, N, Sq, 8], the maximum of each row and its Σ exp(s − maximum), each
- * repeated eight times. softmax_out: float32, empty. dropout_mask: uint8, one bit per element of [B, N, Sq, Sk],
- * ceil(B · N · Sq · Sk / 128) · 16 bytes; it is not written if p_dropout = 0.
+ *
+ * - softmax_max, softmax_sum: float32 [B, N, Sq, 8], the maximum of each row and its Σ exp(s − maximum), each repeated
+ *   eight times.
+ * - softmax_out: float32, empty.
+ * - dropout_mask: uint8, one bit per element of [B, N, Sq, Sk], ceil(B · N · Sq · Sk / 128) · 16 bytes. It is not
+ *   written if p_dropout = 0.
  *
  * Source: the attention formula of the family `attention`.
  *
@@ -347,10 +380,14 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionBackward(diopiContextHandle
 /**
  * Compute attention for packed sequences. Each sequence attends only to itself and has its own Sq and Sk.
  *
- * q, attention_out: [Tq, Hq, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: int32 [B + 1], increasing from 0 to Tq and
- * Tk. Sequence b consists of the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; elements
- * beyond the length of a sequence are unspecified. max_seqlen_q and max_seqlen_kv are at least the largest lengths.
- * They do not change the result.
+ * - q, attention_out: [Tq, Hq, D].
+ * - k, v: [Tk, Hk, D].
+ * - cum_seq_q, cum_seq_kv: int32 [B + 1], which do not decrease and go from 0 to Tq and Tk. Sequence b consists of the
+ *   rows cum[b] to cum[b + 1] − 1.
+ * - softmax_lse: float32 [B, Hq, max_seqlen_q]. Elements beyond the length of a sequence are unspecified.
+ * - max_seqlen_q, max_seqlen_kv: at least the largest lengths. They do not change the elements of the results.
+ *
+ * The other arguments are as in `diopiFlashAttention`.
  *
  * Source: the attention formula of the family `attention`.
  *
@@ -398,11 +435,15 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionVarLenBackward(diopiContextHandle_t c
 /**
  * Compute attention with an explicit mask for packed sequences. A device may omit this function.
  *
- * q, attention_out: [Tq, N, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: B integers in host memory, the end of each
- * sequence. There is no leading 0: sequence b consists of the rows cum[b − 1] to cum[b] − 1, where cum[−1] stands for
- * 0. attention_mask: bool [max_seqlen_q, max_seqlen_kv]. TRUE means that the query does NOT see the key. Each sequence
- * uses the top-left corner of Sq × Sk elements. softmax_max, softmax_sum: float32 [Tq, N, 8]. The rest, including
- * `is_causal`, is as in `diopiCustomizedFlashAttention`.
+ * - q, attention_out: [Tq, N, D].
+ * - k, v: [Tk, Hk, D].
+ * - cum_seq_q, cum_seq_kv: B integers in host memory, the end of each sequence. There is no leading 0: sequence b
+ *   consists of the rows cum[b − 1] to cum[b] − 1, where cum[−1] stands for 0.
+ * - attention_mask: bool [max_seqlen_q, max_seqlen_kv]. TRUE means that the query does NOT see the key. Each sequence
+ *   uses the top-left corner of Sq × Sk elements.
+ * - softmax_max, softmax_sum: float32 [Tq, N, 8].
+ *
+ * The rest, including `is_causal`, is as in `diopiCustomizedFlashAttention`.
  *
  * Source: the attention formula of the family `attention`.
  *
@@ -460,12 +501,15 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContext
 /**
  * Compute the softmax along the last axis of scale · input, with −10000 (not −inf) at masked elements.
  *
- * If `fixed_triu_mask` is false, an element is masked where mask is true, or not zero if mask is floating. If it is
- * true, the elements to the right of the diagonal (column > row in the last two axes) are masked, and the contents of
- * mask are ignored.
+ * `fixed_triu_mask` determines which elements are masked:
  *
- * input, output: one shape with at least two axes. mask: the same shape or a shape that broadcasts to it, usually
- * [B, 1, Sq, Sk] with input [B, H, Sq, Sk]. If all elements of a row are masked, the result of the row is uniform.
+ * - false: the elements where mask is true, or not zero if mask is floating.
+ * - true: the elements to the right of the diagonal, column > row in the last two axes. The contents of mask are
+ *   ignored.
+ *
+ * input and output have one shape with at least two axes. mask has the same shape or a shape that broadcasts to it,
+ * usually [B, 1, Sq, Sk] with input [B, H, Sq, Sk]. If all elements of a row are masked, all results of the row are
+ * equal.
  *
  * Source: Megatron-LM, fused scaled masked softmax.
  *
@@ -638,13 +682,19 @@ DIOPI_WEAK diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx,
 /**
  * Rotate the heads of query and key in place; the cosines and sines have the size of a head.
  *
- * For every head x of size `dim`: y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2, and y[d] = x[d] ·
- * cos[d] + x[d − dim/2] · sin[d] for d ≥ dim/2. The two halves of cos may differ, and so may those of sin.
+ * Every head x of size `dim` becomes y:
  *
- * query: [T, Hq · dim] or [..., T, Hq, dim]. key: likewise, with a possibly different number of heads. cos, sin:
- * [T, 1, dim], the same for all heads. They may have more leading axes, which equal those of query before T or have
- * size 1. If query is [T, Hq · dim], the axes of cos before the last two contain T tokens in total. All tensors have
- * one dtype. The call is rejected if `dim` is odd or does not divide the size of the last axis.
+ * - y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2.
+ * - y[d] = x[d] · cos[d] + x[d − dim/2] · sin[d] for d ≥ dim/2.
+ *
+ * The two halves of cos may differ, and so may those of sin. The shapes are:
+ *
+ * - query: [T, Hq · dim] or [..., T, Hq, dim].
+ * - key: likewise, with a possibly different number of heads.
+ * - cos, sin: [T, 1, dim], the same for all heads. They may have more leading axes, which equal those of query before
+ *   T or have size 1. If query is [T, Hq · dim], the axes of cos before the last two contain T tokens in total.
+ *
+ * All tensors have one dtype. The call is rejected if `dim` is odd or does not divide the size of the last axis.
  *
  * Source: Su et al., "RoFormer" (2021).
  *
