@@ -83,12 +83,13 @@ extern "C" {
  *
  * Convolutions and transposed convolutions over two and three spatial axes, their gradients, and their unrolled form.
  *
- * N is the batch size, Cin and Cout are channel counts, and k… stands for the spatial sizes of the kernel. Every list has
- * one entry per spatial axis, in the order of the axes. `stride` and `dilation` are ≥ 1. `padding` ≥ 0 surrounds the input
- * with that many zeros on both sides of an axis. `groups` ≥ 1 splits the channels into groups that do not mix, and it
- * divides Cin and Cout. A batch may be empty. If the input has no batch axis, the result has none either.
- * All tensors have the same dtype. Half precision is accumulated in float32 and rounded once. Sizes that do not fit are
- * rejected. A result that would have a spatial size below 1 is rejected too.
+ * - N is the batch size, Cin and Cout are channel counts, and k… stands for the spatial sizes of the kernel.
+ * - Every list has one entry per spatial axis, in the order of the axes.
+ * - `stride` and `dilation` are ≥ 1. `padding` ≥ 0 surrounds the input with that many zeros on both sides of an axis.
+ * - `groups` ≥ 1 splits the channels into groups that do not mix. It divides Cin and Cout.
+ * - A batch may be empty. If the input has no batch axis, the result has none either.
+ * - All tensors have the same dtype. Half precision is accumulated in float32 and rounded once.
+ * - Sizes that do not fit are rejected. A result that would have a spatial size below 1 is rejected too.
  *
  * A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result. It writes the
  * gradients with respect to the forward inputs, each in the shape of the corresponding input. Gradient results that are
