@@ -28,10 +28,11 @@ def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold
     - confidence: (N), in the dtype of boxes.
     - *out: int64, one axis.
 
-    The boxes are visited in descending order of confidence; boxes of equal confidence in ascending order of position. A
-    box is retained unless its IoU with a retained box before it is greater than iou_threshold. IoU is the area of the
-    intersection divided by the area of the union, where a box has the area (x2 − x1)·(y2 − y1). If both boxes have area
-    0, neither suppresses the other. Any other shape is an error.
+    The boxes are visited in descending order of confidence. Boxes of equal confidence are visited in ascending order of
+    position. A box is retained unless its IoU with a retained box before it is greater than iou_threshold.
+
+    IoU is the area of the intersection divided by the area of the union. A box has the area (x2 − x1)·(y2 − y1). If
+    both boxes have area 0, neither suppresses the other. Tensors of any other shape are an error.
 
     Source: torchvision.ops.nms.
     """
@@ -91,8 +92,8 @@ def diopiRoiAlignBackward(
     - grad: (K, C, pooled_height, pooled_width), the gradient of the result.
     - out: (batch_size, channels, height, width), the gradient of the features.
 
-    Each sample adds to each of its four elements: the gradient of its bin, divided by the number of samples of the bin,
-    and multiplied by the weight of the element in the sample. Elements that no sample uses are 0.
+    Let g be the gradient of a bin, divided by the number of its samples. Each sample of the bin adds g to the four
+    elements around it, multiplied by the weight of the element in the sample. Elements that no sample uses are 0.
 
     Source: the gradient of torchvision.ops.roi_align.
     """
