@@ -1,12 +1,16 @@
 """Functions that read, write or select elements by position, index or mask, and their gradients.
 
-The following holds unless a docstring says otherwise. Results have input's dtype. Elements that are only moved are bit
-for bit the same; only sums of several elements round. A negative axis counts from the end; an axis out of range is an
-error. Index tensors are int64 or int32. An index out of range is an error. If only the device sees the index, the error
-may be left undetected, and the result is then unspecified. If negative indices count from the end, the docstring says
-so. Masks are bool. A number written into a tensor is converted to the dtype of the tensor. A number outside the range
-of that dtype is an error, with these exceptions: bool accepts every number, floating types accept ±∞, and unsigned
-types wrap negative integers around.
+The following holds unless a docstring says otherwise:
+
+- Results have the dtype of input. Elements that are only moved are bit for bit the same; only sums of several elements
+  round.
+- A negative axis counts from the end. An axis out of range is an error.
+- Index tensors are int64 or int32. An index out of range is an error. If only the device sees the index, the error may
+  be left undetected, and the result is then unspecified. If negative indices count from the end, the docstring says so.
+- Masks are bool.
+- A number written into a tensor is converted to the dtype of the tensor. A number outside the range of that dtype is an
+  error. There are three exceptions: bool accepts every number, floating types accept ±∞, and uint8 accepts the integers
+  −255 to −1, which wrap around.
 """
 
 from collections.abc import Sequence
@@ -130,7 +134,8 @@ def diopiIndexPut(
     - out: in the shape of input.
 
     If a position is selected repeatedly and accumulate is true, all values for it are added. If accumulate is false,
-    the result is any one of these values.
+    the result is any one of these values. The errors are those of `diopiIndex`, and values that do not broadcast to the
+    shape of the selection.
 
     Source: torch.Tensor.index_put.
     """
@@ -146,7 +151,8 @@ def diopiIndexPut(
 def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """Select slices of input along axis dim, in the order of `index`.
 
-    - index: one axis, or 0-d for a single slice, with values in [0, n) for the size n of axis dim.
+    - index: one axis, or 0-d for a single slice, with values in [0, n) for the size n of axis dim. Values may occur
+      repeatedly.
     - out: in the shape of input, but axis dim has as many elements as index.
 
     A 0-d input counts as an axis with one element, and out is then 0-d. Errors: an index of higher rank, more than one
@@ -266,8 +272,8 @@ def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In
     """Copy input, and replace its i-th masked element by the i-th element of source.
 
     Elements are counted in row-major order. input and mask are broadcast against each other, and out has the resulting
-    shape. source has the dtype of input and any shape. A source with fewer elements than the mask has true elements is
-    an error.
+    shape. source has the dtype of input and any shape. The elements of source after the last used one are ignored. A
+    source with fewer elements than the mask has true elements is an error.
 
     Source: torch.Tensor.masked_scatter.
     """
@@ -482,8 +488,11 @@ def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: Max
 def diopiOneHot(ctx: Context, out: Out, input: In, num_classes: i64):
     """Encode classes as one-hot vectors: out[…, c] = 1 where input[…] = c, else 0.
 
-    input contains values in [0, num_classes). out is int64 and has the shape of input, followed by num_classes. If
-    num_classes is −1, the largest element of input plus 1 replaces it; this is an error if input has no elements.
+    - input: values in [0, num_classes). If only the device sees a value outside this range, the error may be left
+      undetected.
+    - num_classes: the number of classes. −1 stands for the largest element of input plus 1; this is an error if input
+      has no elements.
+    - out: int64, in the shape of input, followed by the number of classes.
 
     Source: torch.nn.functional.one_hot.
     """
