@@ -3,12 +3,18 @@
 input has shape (N, C, d…) with one to three spatial axes d. The sizes of the result's spatial axes are a parameter, and
 also part of the shape of the tensor that the caller allocated. Results have the N, C and dtype of input. Coordinates
 and weights are computed in the precision of that dtype, or in float32 if that dtype has a lower precision.
-The following are errors: a size list whose length is not the number of spatial axes; a size below 1; an input without
-any spatial element; and a rank that the mode does not allow.
-In the gradient functions, in_size is the full shape (N, C, d…) of the forward input. out_size holds the spatial sizes
-of the forward result. Every element of grad_output is distributed to the input elements from which the forward function
-computed the result element. The weights are the weights of the forward function, and the contributions to an input
-element are summed.
+
+The following are errors:
+
+- a size list whose length is not the number of spatial axes
+- a size below 1
+- an input without any spatial element
+- a rank that the mode does not allow
+
+In the gradient functions, in_size is the full shape (N, C, d…) of the forward input. out_size contains the spatial
+sizes of the forward result. Every element of grad_output is distributed to the input elements from which the forward
+function computed the result element. The weights are the weights of the forward function, and the contributions to an
+input element are summed.
 """
 
 from typing import Literal
@@ -98,11 +104,13 @@ def diopiGridSample(ctx: Context, out: Out, input: In, grid: In, mode: Literal["
       z. x is the coordinate along W, y along H, and z along D.
     - out: (N, C, H', W') or (N, C, D', H', W').
 
-    The coordinates −1 and 1 are the outer edges of the first and last element: along an axis of size d, the coordinate
-    g is the index ((g + 1)·d − 1)/2. The mode "bilinear" interpolates linearly between the 4 neighbors, or 8 if input
-    has five axes. The mode "nearest" takes the nearest element; an index halfway between two elements is rounded to the
-    even one. Any other text is an error. Elements outside input count as 0. The result for a NaN coordinate is
-    unspecified.
+    The coordinates −1 and 1 are the outer edges of the first and last element. Along an axis of size d, the coordinate
+    g is the index ((g + 1)·d − 1)/2. `mode` selects how elements at these indices are combined:
+
+    - "bilinear": linear interpolation between the 4 neighbors, or 8 if input has five axes.
+    - "nearest": the nearest element. An index halfway between two elements is rounded to the even one.
+
+    Any other text is an error. Elements outside input count as 0. The result for a NaN coordinate is unspecified.
 
     Source: torch.nn.functional.grid_sample with padding_mode "zeros" and align_corners false.
     """
