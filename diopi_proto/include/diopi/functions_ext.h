@@ -69,14 +69,19 @@ extern "C" {
  * values. Query head h uses key and value head h // (query heads / key heads). The scale is always 1/√D, where D is the
  * head size.
  *
- * A token cache stores k or v in a tensor of shape [slots, H, D], with one token per slot. The table `b_loc` [B, N] lists
- * the slots of each sequence, right-aligned at `max_input_len`: token t of sequence b, 0 ≤ t < len_b, is in slot
- * b_loc[b, max_input_len − len_b + t]. `b_seq_len` [B] contains the lengths, 1 ≤ len_b ≤ max_input_len ≤ N. `b_start_loc`
- * [B] contains the index at which each sequence begins in packed data. Slots and positions are int32 or int64. The caller
- * must ensure that they are inside their tensors; the call does not check them.
+ * A token cache stores k or v in a tensor of shape [slots, H, D], with one token per slot:
+ *
+ * - `b_seq_len` [B] contains the lengths of the sequences, 1 ≤ len_b ≤ max_input_len ≤ N.
+ * - The table `b_loc` [B, N] lists the slots of each sequence, right-aligned at `max_input_len`. Token t of sequence b, 0
+ *   ≤ t < len_b, is in slot(b, t) = b_loc[b, max_input_len − len_b + t].
+ * - `b_start_loc` [B] contains the index at which each sequence begins in packed data.
+ *
+ * Slots and positions are int32 or int64. The caller must ensure that they are inside their tensors; the call does not
+ * check them.
  *
  * Half-precision input is accumulated in float32. Calls with empty tensors succeed. Calls whose shapes do not match are
  * rejected.
+ *
  * Sources: LightLLM, token attention; Kwon et al., "PagedAttention" (2023).
  */
 
@@ -546,10 +551,12 @@ DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ct
  * logits[b, p_token_ids[e]] −= p_token_counts[e] · frequency_penalty[b] + presence_penalty[b] for every e with
  * p_cumsum_seq_len[b] ≤ e < p_cumsum_seq_len[b + 1]. All other logits stay the same bit for bit.
  *
- * logits: [B, V]. presence_penalty, frequency_penalty: [B], of logits' dtype. p_token_ids, p_token_counts: int32 [E].
- * The ids of a sequence are distinct; if some are equal, any one of their updates takes effect. p_cumsum_seq_len:
- * int32 [B + 1], increasing from 0 to E. `p_max_len_in_batch` is the largest number of ids of a sequence and does not
- * change the result.
+ * - logits: [B, V].
+ * - presence_penalty, frequency_penalty: [B], in the dtype of logits.
+ * - p_token_ids, p_token_counts: int32 [E]. The ids of a sequence are distinct; if some are equal, any one of their
+ *   updates takes effect.
+ * - p_cumsum_seq_len: int32 [B + 1], which do not decrease and go from 0 to E.
+ * - p_max_len_in_batch: the largest number of ids of a sequence. It does not change the result.
  *
  * Source: LightLLM, apply_penalty.
  *
@@ -564,9 +571,13 @@ DIOPI_WEAK diopiError_t diopiApplyPenalty(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Apply repetition, frequency and presence penalties to logits in place; each token has its own penalties.
  *
- * Let x be the logit at the flat position p_token_ids[e] (b · V + token) of logits [B, V]. For each e, y = x /
- * repetition_penalty[e] if x > 0, else x · repetition_penalty[e]. The logit becomes y − p_token_counts[e] ·
- * frequency_penalty[e] − presence_penalty[e]. All other logits stay the same bit for bit.
+ * logits is [B, V]. Each entry p_token_ids[e] is a flat position b · V + token in it. Let x be the logit at this
+ * position:
+ *
+ * 1. y = x / repetition_penalty[e] if x > 0, else x · repetition_penalty[e].
+ * 2. The logit becomes y − p_token_counts[e] · frequency_penalty[e] − presence_penalty[e].
+ *
+ * All other logits stay the same bit for bit.
  *
  * The five vectors have the same length. The penalties have the dtype of logits; ids and counts are int32 or int64.
  * The ids are distinct; if some are equal, any one of their updates takes effect.
@@ -585,8 +596,8 @@ DIOPI_WEAK diopiError_t diopiApplyPenaltyV2(diopiContextHandle_t ctx, diopiTenso
 /**
  * Copy tokens into their slots: out[dest_loc[t], …] = k[t, …]. The other slots of out keep their contents.
  *
- * out: [slots, H, D]. k: [T, H, D], of out's dtype. dest_loc: [T]. If entries are equal, the slot receives the token
- * of any one of them.
+ * out: [slots, H, D]. k: [T, H, D], in the dtype of out. dest_loc: [T], int32 or int64. If entries of dest_loc are
+ * equal, the slot receives the token of any one of them.
  *
  * Source: LightLLM, destindex_copy_kv.
  *
@@ -598,11 +609,14 @@ DIOPI_WEAK diopiError_t diopiDestIndexCopyKV(diopiContextHandle_t ctx, diopiTens
 /**
  * Compute the scores of one new query per sequence with the cached keys, without mask and normalization.
  *
- * token_attention_out[h, b_start_loc[b] + t] = Σ_d q[b, h, d] · k[slot(b, t), h, d] / √D for t < len_b, where slot(b,
- * t) is the slot of token t of sequence b.
+ * token_attention_out[h, b_start_loc[b] + t] = Σ_d q[b, h, d] · k[slot(b, t), h, d] / √D for t < len_b. Here
+ * slot(b, t) is the slot of token t of sequence b.
  *
- * q: [B, H, D]. k: a token cache, [slots, H, D]. token_attention_out: [H, L] of q's dtype, where L is at least the sum
- * of the lengths. Columns outside all sequences keep their contents.
+ * - q: [B, H, D], the new query of each sequence.
+ * - k: a token cache, [slots, H, D].
+ * - token_attention_out: [H, L] in the dtype of q, where L is at least the sum of the lengths. Columns outside all
+ *   sequences keep their contents.
+ * - b_loc, b_start_loc, b_seq_len, max_input_len: the tables of the token cache, as the family `llm` defines them.
  *
  * Source: LightLLM, token attention.
  *
@@ -617,12 +631,17 @@ DIOPI_WEAK diopiError_t diopiTokenAttentionInference(diopiContextHandle_t ctx, d
 /**
  * Compute the softmax of the scores of each sequence, and the sum of its cached values with these weights.
  *
- * out[b, h, d] = Σ_t p[t] · v[slot(b, t), h, d], where p is the softmax of logics[h, b_start_loc[b] + t] over t <
+ * out[b, h, d] = Σ_t p[t] · v[slot(b, t), h, d]. Here p is the softmax of logics[h, b_start_loc[b] + t] over t <
  * len_b, and slot(b, t) is the slot of token t of sequence b.
  *
- * logics: [H, L], the result of `diopiTokenAttentionInference`. v: a token cache, [slots, H, D]. out: [B, H, D]. All
- * floating tensors have one dtype. `other_kv_index` is a slot that an implementation may read where a sequence has no
- * token. It does not change the result.
+ * - logics: [H, L], the result of `diopiTokenAttentionInference`.
+ * - v: a token cache, [slots, H, D].
+ * - out: [B, H, D].
+ * - b_loc, b_start_loc, b_seq_len, max_input_len: as in `diopiTokenAttentionInference`.
+ * - other_kv_index: a slot that an implementation may read where a sequence has no token. It does not change the
+ *   result.
+ *
+ * All floating tensors have one dtype.
  *
  * Source: LightLLM, token softmax and reduce.
  *
@@ -641,12 +660,16 @@ DIOPI_WEAK diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t c
  * Token t of sequence b, t < actual_seq_lengths[b], is in slot block_table[b, t // block_size] · block_size + t mod
  * block_size.
  *
- * q, out: [B, num_heads · dim] or [B, 1, num_heads · dim], where `dim` is the head size. k, v: slots of num_kv_heads ·
- * dim numbers each. Their shape is [slots, ·], [blocks, block_size, ·] or [1, slots, ·]; the order in memory is the
- * same. actual_seq_lengths: B integers ≥ 1 in host memory. block_table: int32 [B, max_blocks]. Entries after the last
- * block of a sequence are not read. NULL means that token t is in slot t. attenMask: bool [1, L] or [B, L], where L is
- * the largest length. TRUE means that the query does NOT see the token. NULL hides none. A query that sees no token
- * gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
+ * - q, out: [B, num_heads · dim] or [B, 1, num_heads · dim], where `dim` is the head size.
+ * - k, v: slots of num_kv_heads · dim numbers each. Their shape is [slots, ·], [blocks, block_size, ·] or
+ *   [1, slots, ·]. The order in memory is the same in all three.
+ * - actual_seq_lengths: B integers ≥ 1 in host memory, the lengths of the sequences.
+ * - block_table: int32 [B, max_blocks]. Entries after the last block of a sequence are not read. NULL means that token
+ *   t is in slot t.
+ * - attenMask: bool [1, L] or [B, L], where L is the largest length. TRUE means that the query does NOT see the token.
+ *   NULL hides none.
+ *
+ * A query that sees no token gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
  *
  * Source: Kwon et al., "PagedAttention" (2023).
  *
@@ -710,10 +733,14 @@ DIOPI_WEAK diopiError_t diopiRotaryEmbeddingV2(diopiContextHandle_t ctx, diopiTe
 /**
  * Multiply matrices and sum over processes: out = Σ of (x1 @ x2 + bias) over the ranks of `group`.
  *
- * x1: [M, K] or [B, M, K]. x2: [K, N]. bias: [N]. Each rank adds the bias that it passes; NULL adds none. out: the
- * shape of x1 with N instead of K. All tensors have one dtype. `group` names a communicator. A group of one rank gives
- * x1 @ x2 + bias. `reduce_op` must be "sum"; any other text is an error. `comm_turn` (usually 0) and `stream_mode`
- * (usually 1) are hints that do not change the result. A library without communication returns diopiNoImplement.
+ * - x1: [M, K] or [B, M, K]. x2: [K, N].
+ * - bias: [N]. Each rank adds the bias that it passes; NULL adds none.
+ * - out: the shape of x1 with N instead of K. All tensors have one dtype.
+ * - group: the name of a communicator. A group of one rank gives x1 @ x2 + bias.
+ * - reduce_op: "sum"; any other text is an error.
+ * - comm_turn (usually 0), stream_mode (usually 1): hints that do not change the result.
+ *
+ * A library without communication returns diopiNoImplement.
  *
  * Source: torch.matmul, torch.distributed.all_reduce.
  *
@@ -731,11 +758,14 @@ DIOPI_WEAK diopiError_t diopiMatmulAllReduce(diopiContextHandle_t ctx, diopiTens
  * atten_mask does not hide it. Positions i ≥ actual_seq_lengths[b] are padding. The call writes 0 there, but a caller
  * must not rely on that.
  *
- * query, out: [B · max_input_len, num_heads · dim] or [B, max_input_len, num_heads · dim], where `dim` is the head
- * size. key, value: likewise with num_kv_heads · dim. actual_seq_lengths: B integers in host memory. An empty list
- * means that every sequence has max_input_len tokens. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L =
- * max_input_len, normally the causal triangle. TRUE means that the query does NOT see the key. NULL hides no further
- * keys. A query that sees no key gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
+ * - query, out: [B · max_input_len, num_heads · dim] or [B, max_input_len, num_heads · dim], where `dim` is the head
+ *   size.
+ * - key, value: likewise with num_kv_heads · dim.
+ * - actual_seq_lengths: B integers in host memory. An empty list means that every sequence has max_input_len tokens.
+ * - atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L = max_input_len, normally the causal triangle. TRUE
+ *   means that the query does NOT see the key. NULL hides no further keys.
+ *
+ * A query that sees no key gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
  *
  * Source: Vaswani et al., "Attention Is All You Need" (2017).
  *
