@@ -15,8 +15,8 @@ Conventions:
 - Tables of token ids are time-major: the token of sequence b at time t is element t · B + b in row-major order. This
   holds for every shape of the table, so [times, B] and 1-d tables are equivalent.
 - The parameter `workspace_size` points to a size in bytes, and so do `pre_work_size` and `persistent_workspace_size`.
-  If the size is negative, the call is a workspace query: it overwrites the size with the number of bytes that it needs
-  (0 if none) and does nothing else. The tensors may then be NULL. If the size is not negative, it is the size that the
+  If the size is negative, the call is a workspace query. It overwrites the size with the number of bytes that it needs
+  (0 if none), and does nothing else. The tensors may then be NULL. If the size is not negative, it is the size that the
   caller provides, and the call does not change it. A NULL pointer to the size is an error.
 - A workspace may have any element type. Its contents are unspecified before and after the call.
 - `fusion_level` ≥ 0 tells the implementation how much to fuse; 0 means that nothing is fused. The result does not
@@ -32,9 +32,9 @@ Definition of attention in this family, where x stands for the rows of `inoutput
     x becomes Σ p · v                    there is no output projection
 
 - qkv_weight: [Nq · D, (Nq + 2 Nk) · D]. qkv_bias: [1, (Nq + 2 Nk) · D], or NULL for no bias.
-- Rotation changes the columns below `rotary_embedding`, which is even and at most D. For each even column c, let a
-  and b be the elements of a head in the columns c and c + 1, and let θ = pos / rope_theta^(c / rotary_embedding).
-  Then a becomes a · cos θ − b · sin θ, and b becomes a · sin θ + b · cos θ. Each function defines `pos`.
+- Rotation changes the columns below `rotary_embedding`, which is even and at most D. For each even column c, let a and
+  b be the elements of a head in the columns c and c + 1. Let θ = pos / rope_theta^(c / rotary_embedding). Then a
+  becomes a · cos θ − b · sin θ, and b becomes a · sin θ + b · cos θ. Each function defines `pos`.
 - key_cache, value_cache: [layers, B, Nk, max_seq_len, D]. Axis 3 contains the slots, one token per slot. The call
   stores the new values and the new rotated keys in layer `layer_id`. All other elements keep their contents.
 
@@ -552,14 +552,18 @@ def diopiBanBadWordsInp(
     """Set the logit of every token that would complete a banned word to −inf, in place.
 
     Let past(b, t) = output_ids[t · B + id_offset + b] be the token of sequence b at time t. A word of n tokens matches
-    sequence b if n − 1 ≤ step and past(b, step − (n − 1) + q) equals token q of the word for all 0 ≤ q < n − 1. A word
-    of one token always matches. If a word matches and its last token v is in 0 < v < vocab_size, logits[b, v] becomes
-    −inf. Token 0 is never banned. All other logits keep their values.
+    sequence b if n − 1 ≤ step and its first n − 1 tokens are the tokens before time `step`. In a formula, past(b, step
+    − (n − 1) + q) equals token q of the word for all 0 ≤ q < n − 1. A word of one token always matches.
 
-    bad_words: [B, 2, W] with W = bad_words_len, or [2, W] for all sequences if `share_words` is true. Row 0 contains
-    the tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded
-    with −1. The first word starts at offset 0, every other word at the end of its predecessor. For example, the words
-    (5, 6) and (7) are the rows [5, 6, 7] and [2, 3, −1]. logits: [B, vocab_size]. output_ids: time-major.
+    If a word matches and its last token v is in 0 < v < vocab_size, logits[b, v] becomes −inf. Token 0 is never banned.
+    All other logits keep their values.
+
+    - bad_words: [B, 2, W] with W = bad_words_len, or [2, W] for all sequences if `share_words` is true. Row 0 contains
+      the tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded
+      with −1. The first word starts at offset 0, every other word at the end of its predecessor. For example, the words
+      (5, 6) and (7) are the rows [5, 6, 7] and [2, 3, −1].
+    - logits: [B, vocab_size].
+    - output_ids: time-major.
 
     Source: FasterTransformer, ban bad words.
     """
@@ -583,8 +587,8 @@ def diopiStopWordsCriterion(
     """Mark the sequences whose last tokens are a stop word as finished.
 
     Let past(b, t) = output_ids[t · B + id_offset + b] be the token of sequence b at time t. finished[b] becomes true if
-    there is a word of n ≤ step + 1 tokens such that past(b, step − (n − 1) + q) equals token q of the word for all
-    0 ≤ q < n. It never becomes false.
+    the last tokens up to time `step` are a word of n ≤ step + 1 tokens. In a formula, past(b, step − (n − 1) + q)
+    equals token q of the word for all 0 ≤ q < n. finished[b] never becomes false.
 
     stop_words: [B, 2, W] with W = stop_words_len, in the layout of `diopiBanBadWordsInp`. finished: [B]. output_ids:
     time-major.
@@ -609,9 +613,10 @@ def diopiLengthCriterion(
 ):
     """Mark the sequences that have reached their length limit as finished.
 
-    finished[b] becomes true if step ≥ sequence_limit_length[b]; it never becomes false. finished_sum: [1], the number
-    of finished sequences afterwards. should_stop: bool [1], whether all B sequences are finished. finished,
-    sequence_limit_length: [B].
+    - finished: [B]. finished[b] becomes true if step ≥ sequence_limit_length[b]. It never becomes false.
+    - sequence_limit_length: [B].
+    - finished_sum: [1], a result: the number of finished sequences afterwards.
+    - should_stop: bool [1], a result: whether all B sequences are finished.
 
     Source: FasterTransformer, length criterion.
     """
