@@ -170,13 +170,15 @@ extern "C" {
  *
  * The reduction determines what happens to the element losses: none returns them, mean averages them, sum adds them up.
  * Any other value is an error. mean and sum write a 0-d `out`. If there are no elements, the mean is NaN and the sum is 0.
+ *
  * In the gradients, grad_output has the shape of the forward result, and grad_input has the shape and dtype of input. w is
  * the factor by which the reduction multiplies every element loss. It is 1 for none and sum. For mean it is 1 / (number of
  * elements) unless a docstring says otherwise.
+ *
  * All floating tensors of a call have the same dtype unless a docstring says otherwise. Classes are int64, int32 or uint8
  * indices in [0, C). Tensors of a shape or size that does not fit are an error. Some errors are in values that only the
- * device sees: a class out of range, or a probability outside [0, 1]. Such errors may be reported or left undetected; in
- * the latter case the result is unspecified.
+ * device sees: a class out of range, or a probability outside [0, 1]. The call may report such an error. If it does not,
+ * the result is unspecified.
  */
 
 /*
@@ -5466,8 +5468,12 @@ DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * If zero_infinity is true, infinite losses count as 0 in out, but not in neg_log_likelihood. For reduction none, both
  * may be the same tensor, which then contains ∞.
  *
- * Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for `targets` with one
- * axis, target lengths whose sum differs from its size; a number of input lengths or target lengths other than N.
+ * The following are errors:
+ *
+ * - blank outside [0, C)
+ * - input lengths outside [0, T], or target lengths outside [0, S]
+ * - for `targets` with one axis, target lengths whose sum differs from its size
+ * - a number of input lengths or target lengths other than N
  *
  * Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
  *
