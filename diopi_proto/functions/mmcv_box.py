@@ -9,7 +9,8 @@
 
 All floating tensors of a call have one dtype. Unless a docstring says otherwise, a call with empty inputs succeeds and
 writes nothing. Shapes that touch within rounding may count as separate or as overlapping. A call is rejected if a
-tensor has another rank or another number of columns or rows than stated, or if a mode is not one of those listed.
+tensor has another rank, number of columns or number of rows than stated. It is also rejected if a mode is not one of
+those listed.
 
 Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
@@ -42,8 +43,13 @@ def diopiBboxOverlapsMmcv(
       1].
 
     The sides of a box are x2 − x1 + offset and y2 − y1 + offset, where offset is 0 or 1. The sides of an intersection
-    are at least 0. Let I be the area of the intersection, and A and A' the areas of the boxes. The result is I / max(A
-    + A' − I, offset) in mode 0, and I / max(A, offset) in mode 1. For offset 0, 0/0 is possible, which gives NaN.
+    are computed likewise, and are at least 0. Let I be the area of the intersection, and A and A' the areas of the
+    boxes:
+
+    - Mode 0 gives I / max(A + A' − I, offset).
+    - Mode 1 gives I / max(A, offset).
+
+    For offset 0, 0/0 is possible, which gives NaN.
     """
 
 
@@ -71,9 +77,12 @@ def diopiBoxIouQuadriMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, 
 def diopiNmsMmcv(ctx: Context, out: NewOut, dets: In, scores: Sized, iou_threshold: f64, offset: i64):
     """Suppress non-maximum boxes and return the indices of the retained boxes, in descending order of score.
 
-    dets: [N, 4]. scores: [N]. out: int64 [K], empty for N = 0. The boxes are visited in descending order of score. A
-    box is dropped if I > iou_threshold·(A + A' − I) for a retained box before it. `offset`, 0 or 1, is added to the
-    sides of the boxes as in `diopiBboxOverlapsMmcv`. Boxes with equal scores may be visited in any order.
+    - dets: [N, 4]. scores: [N].
+    - out: int64 [K], the indices of the K retained boxes; empty for N = 0.
+    - offset: 0 or 1, which is added to the sides of the boxes as in `diopiBboxOverlapsMmcv`.
+
+    The boxes are visited in descending order of score. A box is dropped if I > iou_threshold·(A + A' − I) for a
+    retained box before it. Boxes with equal scores may be visited in any order.
     """
 
 
@@ -100,11 +109,15 @@ def diopiNmsRotatedMmcv(
 ):
     """Suppress non-maximum rotated boxes and return the indices of the retained boxes, in descending order of score.
 
-    dets: [N, 5], or [N, 6] with a label in column 5 if `multi_label`. scores: [N]. order: int64 [N], the indices that
-    sort the scores in descending order. dets_sorted: dets[order]. labels: [N] or no elements. out: int64 [K], empty for
-    N = 0. A row of dets_sorted is dropped if a retained row before it overlaps it by more than iou_threshold, where the
-    overlap is that of `diopiBoxIouRotatedMmcv` in mode 0. out contains order at the retained rows. Labels have no
-    effect: boxes suppress each other even if their labels differ, so callers must separate them by other means.
+    - dets: [N, 5], or [N, 6] with a label in column 5 if `multi_label` is true. scores: [N].
+    - order: int64 [N], the indices that sort the scores in descending order.
+    - dets_sorted: dets[order], the boxes in this order.
+    - labels: [N] or no elements.
+    - out: int64 [K], the elements of order at the K retained rows; empty for N = 0.
+
+    A row of dets_sorted is dropped if a retained row before it overlaps it by more than iou_threshold. The overlap is
+    that of `diopiBoxIouRotatedMmcv` in mode 0. Labels have no effect: boxes suppress each other even if their labels
+    differ. Callers must separate labels by other means.
     """
 
 
@@ -115,8 +128,8 @@ def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: P
     - points: [B, 2]. polygons: [M, 8], the four corners of each quadrilateral. output: [B, M].
 
     A point (px, py) is inside if a ray from it in the direction of +x crosses an odd number of edges. The ray crosses
-    an edge if one end of the edge has y < py, the other end has y ≥ py, and the edge has x > px at y = py. For points
-    on an edge or a corner, the result is unspecified.
+    an edge under two conditions. One end of the edge has y < py and the other end has y ≥ py, and the edge has x > px
+    at y = py. For points on an edge or a corner, the result is unspecified.
     """
 
 
@@ -124,11 +137,15 @@ def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: P
 def diopiMinAreaPolygonsMmcv(ctx: Context, polygons: Out, pointsets: In):
     """Compute the rectangle with the smallest area around each set of nine points.
 
-    pointsets: [N, 18]. polygons: [N, 8]. One side of the rectangle lies along an edge of the convex hull. For each edge
-    of the hull with direction φ = atan2(dy, dx), reduced to [0, π/2), the points are rotated by −φ and bounded by a
-    rectangle. The rectangle with the smallest area is selected, the first among equals. Its corners (xmax, ymin),
-    (xmin, ymin), (xmin, ymax), (xmax, ymax) are rotated back by φ. A cyclic shift of these corners is accepted, and so
-    is any other rectangle with the smallest area.
+    pointsets: [N, 18]. polygons: [N, 8], the corners of the rectangles. One side of the rectangle lies along an edge of
+    the convex hull:
+
+    1. For each edge of the hull with direction φ = atan2(dy, dx), reduced to [0, π/2), the points are rotated by −φ and
+       bounded by a rectangle.
+    2. The rectangle with the smallest area is selected, the first among equals.
+    3. Its corners (xmax, ymin), (xmin, ymin), (xmin, ymax), (xmax, ymax) are rotated back by φ.
+
+    A cyclic shift of these corners is accepted, and so is any other rectangle with the smallest area.
     """
 
 
@@ -144,11 +161,13 @@ def diopiConvexIouMmcv(ctx: Context, ious: Out, pointsets: In, polygons: Sized):
 def diopiConvexGiouMmcv(ctx: Context, output: Out, pointsets: In, polygons: Sized):
     """Compute the generalized intersection over union of the hulls of point sets with quadrilaterals, and its gradient.
 
-    pointsets: [N, 18]. polygons: [N, 8], convex. output: [N, 19]; row n compares row n of both tensors. Column 18 is
-    I/U − (C − U)/C, where U = A + A' − I is the area of the union and C is the area of the convex hull of all 13
-    points. Columns 0 to 17 are its derivatives with respect to the coordinates of the nine points. They are 0 for
-    points that are not corners of their hull, and unspecified where the derivative jumps (parallel edges, corners on
-    edges).
+    pointsets: [N, 18]. polygons: [N, 8], convex. output: [N, 19]; row n compares row n of both tensors. Let U = A + A'
+    − I be the area of the union, and C the area of the convex hull of all 13 points.
+
+    - Column 18 is I/U − (C − U)/C.
+    - Columns 0 to 17 are the derivatives of column 18 with respect to the coordinates of the nine points. They are 0
+      for points that are not corners of their hull. They are unspecified where the derivative jumps (parallel edges,
+      corners on edges).
 
     Source: H. Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019; MMCV 1.x convex_giou.
     """
@@ -160,12 +179,16 @@ def diopiDiffIouRotatedSortVerticesMmcv(
 ):
     """Sort the corners of intersection polygons counter-clockwise, so that the shoelace formula gives their areas.
 
-    vertices: float32 [B, N, 24, 2], relative to the center of the polygon. Entries 0 to 7 are the corners of two boxes,
-    and entries 8 to 23 are the intersections of their edges. mask: bool [B, N, 24], which entries are corners of the
-    polygon. num_valid: int32 [B, N], the number v of these corners. out: int32 [B, N, 9], indices of entries.
+    - vertices: float32 [B, N, 24, 2], relative to the center of the polygon. Entries 0 to 7 are the corners of two
+      boxes, and entries 8 to 23 are the intersections of their edges.
+    - mask: bool [B, N, 24], true for the valid entries: those that are corners of the polygon.
+    - num_valid: int32 [B, N], the number v of valid entries.
+    - out: int32 [B, N, 9], indices of entries.
 
-    out lists the valid entries in ascending order of their angle from the positive x axis in [0, 2π), then the first
-    one again, then padding. The padding is the first entry from 8 on that is not valid. If v < 3, out has only padding.
+    out lists the valid entries in ascending order of their angle from the positive x axis, in [0, 2π). Then it lists
+    the first of them again, then padding. The padding is the first entry from 8 on that is not valid. If v < 3, out has
+    only padding.
+
     Two equal boxes give v = 8 and each of the first four indices again among the next four. Then out has the first four
     indices, the first one again, and padding. Points within 1e−8 of each other count once. The order is unspecified if
     there are such points or if y = 0.
