@@ -39,10 +39,14 @@ extern "C" {
  *
  * MMCV's operators on boxes in space: bird's-eye overlap and suppression, points in boxes, pooling of points.
  *
- * A box is (x, y, z, dx, dy, dz, rz), where z is the bottom and rz is the angle about the z axis in radians. Point p is in
- * a box if |pz − (z + dz/2)| ≤ dz/2, −dx/2 < lx < dx/2 and −dy/2 < ly < dy/2. Here lx = (px − x)·cos rz + (py − y)·sin rz
- * and ly = (py − y)·cos rz − (px − x)·sin rz are the coordinates of p along the box's axes. It is unspecified whether a
- * point within rounding of a face is in the box.
+ * A box is (x, y, z, dx, dy, dz, rz). z is the bottom, and rz is the angle about the z axis in radians. A point p has two
+ * coordinates along the axes of the box:
+ *
+ * - lx = (px − x)·cos rz + (py − y)·sin rz.
+ * - ly = (py − y)·cos rz − (px − x)·sin rz.
+ *
+ * The point is in the box if |pz − (z + dz/2)| ≤ dz/2, −dx/2 < lx < dx/2 and −dy/2 < ly < dy/2. It is unspecified whether
+ * a point within rounding of a face is in the box.
  *
  * In the bird's-eye view, a box is the rectangle dx × dy around (x, y), rotated by rz. z and dz have no effect.
  *
@@ -804,10 +808,14 @@ DIOPI_WEAK diopiError_t diopiIou3dBoxesOverlapBevMmcv(diopiContextHandle_t ctx, 
 /**
  * Suppress non-maximum rotated boxes in the bird's-eye view.
  *
- * boxes: [N, 7] in descending order of their scores. Starting with the first box, each retained box drops every later
- * box with I / max(A + A' − I, 1e−8) > nms_overlap_thresh. I is the area of `diopiIou3dBoxesOverlapBevMmcv`, and A and
- * A' are the areas dx·dy of the two boxes. keep: int64 [N]; the first entries are the retained rows in ascending
- * order, and the other entries are unspecified. keep_num: int64, one element, the number of retained rows.
+ * - boxes: [N, 7] in descending order of their scores.
+ * - keep: int64 [N]. The first entries are the retained rows in ascending order, and the other entries are
+ *   unspecified.
+ * - keep_num: int64, one element, the number of retained rows.
+ *
+ * Starting with the first box, each retained box drops every later box with I / max(A + A' − I, 1e−8) >
+ * nms_overlap_thresh. I is the area of `diopiIou3dBoxesOverlapBevMmcv`, and A and A' are the areas dx·dy of the two
+ * boxes.
  *
  * Family: mmcv_box3d.
  */
@@ -1022,8 +1030,8 @@ DIOPI_WEAK diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTenso
 /**
  * Find the first box that contains each point.
  *
- * boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M], −1 on entry. The entry remains −1 for a point
- * that is in no box.
+ * boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M], −1 on entry. The call writes the smallest index t
+ * of a box that contains the point. The entry remains −1 for a point that is in no box.
  *
  * Family: mmcv_box3d.
  */
@@ -1186,14 +1194,18 @@ DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t 
 /**
  * Compute the maximum (pool_method 0) or mean (1) of the features of the points in each voxel of each box.
  *
- * rois: [N, 7]. pts: [P, 3]. pts_feature: [P, C]. pooled_features, argmax (int32): [N, X, Y, Z, C]. pts_idx_of_voxels:
- * int32 [N, X, Y, Z, V]. The shapes of the results determine the voxel grid. A point of the box is in voxel ⌊(lx +
- * dx/2)/(dx/X)⌋, ⌊(ly + dy/2)/(dy/Y)⌋, ⌊(pz − z)/(dz/Z)⌋, where each index is clamped to the grid. For each voxel,
- * slot 0 of pts_idx_of_voxels is the number of its points, and the following slots are their indices in ascending
- * order. Points beyond V − 1 are dropped.
+ * - rois: [N, 7]. pts: [P, 3]. pts_feature: [P, C].
+ * - pooled_features, argmax (int32): [N, X, Y, Z, C].
+ * - pts_idx_of_voxels: int32 [N, X, Y, Z, V]. For each voxel, slot 0 is the number of its points, and the following
+ *   slots are their indices in ascending order. Points beyond V − 1 are dropped.
  *
- * Maximum: argmax is the first point with the maximum, for each channel. An empty voxel gives 0 and argmax −1. Mean:
- * argmax is not written. An empty voxel gives 0. Other values of pool_method are rejected.
+ * The shapes of the results determine the voxel grid. A point of the box is in voxel ⌊(lx + dx/2)/(dx/X)⌋,
+ * ⌊(ly + dy/2)/(dy/Y)⌋, ⌊(pz − z)/(dz/Z)⌋, where each index is clamped to the grid.
+ *
+ * - Maximum: argmax is the first point with the maximum, for each channel. An empty voxel gives 0 and argmax −1.
+ * - Mean: argmax is not written. An empty voxel gives 0.
+ *
+ * Other values of pool_method are rejected.
  *
  * Source: S. Shi et al., "From Points to Parts", TPAMI 2020; MMCV 1.x roiaware_pool3d.
  *
@@ -1209,8 +1221,11 @@ DIOPI_WEAK diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiT
  * Compute the gradient of `diopiRoiawarePool3dMmcv` with respect to pts_feature.
  *
  * grad_in: [P, C], zeros on entry; the call adds to it in any order. grad_out: [N, X, Y, Z, C]. The other tensors are
- * results of the forward call. Maximum: each element of grad_out is added to channel c of its argmax point, and not
- * added if argmax is −1. Mean: grad_out / max(count, 1) is added to every point that is listed in the voxel.
+ * results of the forward call.
+ *
+ * - Maximum: each element of grad_out is added to channel c of its argmax point. It is not added if argmax is −1.
+ * - Mean: grad_out / max(count, 1) is added to every point that is listed in the voxel, where count is the number of
+ *   its points.
  *
  * Family: mmcv_box3d.
  */
@@ -1222,10 +1237,13 @@ DIOPI_WEAK diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx
 /**
  * Copy the coordinates and features of the first S points in each box.
  *
- * xyz: [B, N, 3]. boxes3d: [B, M, 7]. pts_feature: [B, N, C]. pooled_features: [B, M, S, 3 + C]; its shape determines
- * S. pooled_empty_flag: int32 [B, M]. A slot contains (x, y, z, features) of a point. The points of the box are in
- * ascending order of their index. If there are fewer than S, they are repeated from the first one on. For a box
- * without points, the call writes 1 to pooled_empty_flag and does not write the features.
+ * - xyz: [B, N, 3]. boxes3d: [B, M, 7]. pts_feature: [B, N, C].
+ * - pooled_features: [B, M, S, 3 + C], whose shape determines S. A slot contains (x, y, z, features) of a point. The
+ *   points of the box are in ascending order of their index. If there are fewer than S, they are repeated from the
+ *   first one on.
+ * - pooled_empty_flag: int32 [B, M].
+ *
+ * For a box without points, the call writes 1 to pooled_empty_flag and does not write the features.
  *
  * Source: S. Shi et al., "PointRCNN", CVPR 2019; MMCV 1.x roipoint_pool3d.
  *
