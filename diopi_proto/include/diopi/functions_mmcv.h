@@ -63,11 +63,13 @@ extern "C" {
  *
  * MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
  *
- * Z(F, y, x) samples an H × W plane F bilinearly at row y and column x, as if zeros surrounded the plane. It is 0 where
- * y ≤ −1, y ≥ H, x ≤ −1 or x ≥ W. Otherwise, with y0 = ⌊y⌋, x0 = ⌊x⌋, ly = y − y0, lx = x − x0, and zeros outside the
- * plane, it is
- * (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x0+1] + ly·(1−lx)·F[y0+1,x0] + ly·lx·F[y0+1,x0+1].
- * Z†(g, y, x), its adjoint, adds g times these weights to the same cells. ∂Z/∂y and ∂Z/∂x are the derivatives of this
+ * Z(F, y, x) samples an H × W plane F bilinearly at row y and column x, as if zeros surrounded the plane:
+ *
+ * - Z is 0 where y ≤ −1, y ≥ H, x ≤ −1 or x ≥ W.
+ * - Otherwise, let y0 = ⌊y⌋, x0 = ⌊x⌋, ly = y − y0 and lx = x − x0. Z is (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x0+1] +
+ *   ly·(1−lx)·F[y0+1,x0] + ly·lx·F[y0+1,x0+1], with zeros outside the plane.
+ *
+ * Z†(g, y, x), the adjoint of Z, adds g times these weights to the same cells. ∂Z/∂y and ∂Z/∂x are the derivatives of this
  * formula with y0 and x0 fixed. They are 0 wherever Z is 0 because of its position.
  *
  * All floating tensors of a call have one dtype; half precision accumulates in float32. The caller fills in-out
@@ -85,8 +87,8 @@ extern "C" {
  * - offset: [B, 2·G·K, Ho, Wo]. Channel 2·(g·K + i·kW + j) is the shift Δy of kernel position (i, j), and the next channel
  *   is the shift Δx of this position.
  *
- * The sample of channel c at kernel position (i, j) and output position (h, w) is
- * S = Z(input[b, c], h·strideH − padH + i·dilationH + Δy, w·strideW − padW + j·dilationW + Δx).
+ * S is the sample of channel c at kernel position (i, j) and output position (h, w). S = Z(input[b, c], h·strideH − padH +
+ * i·dilationH + Δy, w·strideW − padW + j·dilationW + Δx).
  *
  * A call is an error in each of these cases:
  *
@@ -520,8 +522,8 @@ DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTenso
 /**
  * Compute the gradients of `diopiDeformConvMmcv` with respect to input and offset.
  *
- * gradInput and gradOffset have the shapes of input and offset, and contain zeros on entry. gradOutput: [B, Co, Ho,
- * Wo]. For every sample S, let v = Σ weight[o, c, i, j]·gradOutput[b, o, h, w], where the sum is over the output
+ * gradInput and gradOffset have the shapes of input and offset, and contain zeros on entry. gradOutput is
+ * [B, Co, Ho, Wo]. For every sample S, let v = Σ weight[o, c, i, j]·gradOutput[b, o, h, w]. The sum is over the output
  * channels o of the group of c.
  *
  * - gradInput[b, c]: the call adds Z†(v) at the position of S.
@@ -910,9 +912,9 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, d
 /**
  * Compute the gradients of `diopiModulatedDeformConvMmcv` with respect to input, weight, bias, offset and mask.
  *
- * Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Co, Ho, Wo]. For every
- * sample S with mask element m, let v = Σ weight[o, c, i, j]·grad_output[b, o, h, w], where the sum is over the output
- * channels o of the group of c.
+ * Each gradient has the shape of its argument and contains zeros on entry. grad_output is [B, Co, Ho, Wo]. Let m be
+ * the mask element of a sample S. For every sample, let v = Σ weight[o, c, i, j]·grad_output[b, o, h, w]. The sum is
+ * over the output channels o of the group of c.
  *
  * - grad_input[b, c]: the call adds Z†(v·m) at the position of S.
  * - grad_offset: the Δy channel receives Σ v·m·∂Z/∂y, and the Δx channel receives Σ v·m·∂Z/∂x, where the sums are over
@@ -957,10 +959,12 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_
  * - attn_weight: [B, Q, M, L, P]. The call does not normalize the weights.
  * - out: [B, Q, M·D].
  *
- * out[b, q, m·D + d] = Σ over l and p of attn_weight[b, q, m, l, p]·Z(F, y·h − ½, x·w − ½), where h and w are the
- * sizes of level l, and F[i, j] = value[b, level_start_index[l] + i·w + j, m, d]. im2col_step is the number of samples
- * of the batch that an implementation may process at a time. The call is rejected if B is not a multiple of min(B,
- * im2col_step). The step does not change the result.
+ * Let h and w be the sizes of level l, and F[i, j] = value[b, level_start_index[l] + i·w + j, m, d] its map. Let
+ * (x, y) be the element of sampling_loc. Then out[b, q, m·D + d] = Σ over l and p of attn_weight[b, q, m, l, p]·Z(F,
+ * y·h − ½, x·w − ½).
+ *
+ * im2col_step is the number of samples of the batch that an implementation may process at a time. The call is rejected
+ * if B is not a multiple of min(B, im2col_step). The step does not change the result.
  *
  * Family: mmcv_deform.
  */
@@ -973,8 +977,9 @@ DIOPI_WEAK diopiError_t diopiMsDeformAttnMmcv(diopiContextHandle_t ctx, diopiTen
 /**
  * Compute the gradients of `diopiMsDeformAttnMmcv` with respect to value, sampling_loc and attn_weight.
  *
- * Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Q, M·D]. For each sample,
- * let a be its element of attn_weight, g the element of grad_output for d, and h and w the sizes of its level.
+ * Each gradient has the shape of its argument and contains zeros on entry. grad_output is [B, Q, M·D]. For each
+ * sample, let a be its element of attn_weight, and g the element of grad_output for d. Let h and w be the sizes of its
+ * level.
  *
  * - grad_value: the call adds Z†(g·a) at the position of the sample.
  * - grad_attn_weight = Σ over d of g·Z.
