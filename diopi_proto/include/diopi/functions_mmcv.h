@@ -622,9 +622,12 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossMmcv(diopiContextHandle_t ctx, diop
 /**
  * Compute the derivative of each element of `diopiSigmoidFocalLossMmcv` with respect to its logit.
  *
- * The derivative is not multiplied by an upstream gradient. grad_input, input: [N, C]. If c is the target, it is
- * −α·(1 − p)^γ·(1 − p − γ·p·ln max(p, MIN)); otherwise it is −(1 − α)·p^γ·(γ·(1 − p)·ln max(1 − p, MIN) − p). If
- * `weight` has elements, row n is multiplied by weight[target[n]].
+ * grad_input and input are [N, C]. The derivative is not multiplied by an upstream gradient:
+ *
+ * - If c is the target of the row, it is −α·(1 − p)^γ·(1 − p − γ·p·ln max(p, MIN)).
+ * - Otherwise, it is −(1 − α)·p^γ·(γ·(1 − p)·ln max(1 − p, MIN) − p).
+ *
+ * If `weight` has elements, row n is multiplied by weight[target[n]].
  *
  * Family: mmcv_loss.
  */
@@ -636,8 +639,9 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackwardMmcv(diopiContextHandle_t c
 /**
  * Compute the focal loss of exclusive classes from softmax probabilities.
  *
- * softmax: [N, C], rows with sum 1. output: [N]. With t = target[n] and p = softmax[n, t], output[n] = −α·(1 − p)^γ·ln
- * max(p, MIN). It is multiplied by weight[t] if `weight` has elements, and it is 0 if t < 0. Targets are below C.
+ * softmax: [N, C], rows with sum 1. output: [N]. Let t = target[n] and p = softmax[n, t]. Then output[n] =
+ * −α·(1 − p)^γ·ln max(p, MIN), multiplied by weight[t] if `weight` has elements. output[n] is 0 if t < 0. Targets are
+ * below C.
  *
  * Family: mmcv_loss.
  */
@@ -648,10 +652,13 @@ DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossMmcv(diopiContextHandle_t ctx, diop
 /**
  * Compute the derivatives of the elements of `diopiSoftmaxFocalLossMmcv` with respect to the logits.
  *
- * The derivatives are not multiplied by an upstream gradient. grad_input, softmax: [N, C]. buff: workspace [N]. With
- * t = target[n] and p = softmax[n, t], let b = α·(γ·(1 − p)^(γ−1)·p·ln max(p, MIN) − (1 − p)^γ), multiplied by
- * weight[t] if `weight` has elements. grad_input[n, c] = b·(1 − softmax[n, c]) for c = t and −b·softmax[n, c] for all
- * other c. The row is 0 if t < 0.
+ * grad_input and softmax are [N, C], and buff is a workspace [N]. The derivatives are not multiplied by an upstream
+ * gradient. Let t = target[n] and p = softmax[n, t]. Let b = α·(γ·(1 − p)^(γ−1)·p·ln max(p, MIN) − (1 − p)^γ),
+ * multiplied by weight[t] if `weight` has elements:
+ *
+ * - grad_input[n, c] = b·(1 − softmax[n, c]) for c = t.
+ * - grad_input[n, c] = −b·softmax[n, c] for all other c.
+ * - The row n is 0 if t < 0.
  *
  * Family: mmcv_loss.
  */
@@ -1751,10 +1758,13 @@ DIOPI_WEAK diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t
 /**
  * Compute the squared distance from each point of either set to the nearest point of the other set.
  *
- * xyz1: [B, n, 2]. xyz2: [B, m, 2], where n, m ≥ 1. dist1: [B, n]; dist1[b, i] is the minimum over j of |xyz1[b, i] −
- * xyz2[b, j]|². idx1: int32 [B, n], the first j with this distance. dist2 and idx2, [B, m], are the same with both
- * sets exchanged. If distances differ only within rounding, any of these points is accepted. A call is rejected if
- * ranks, numbers of coordinates or batch sizes differ from these.
+ * - xyz1: [B, n, 2]. xyz2: [B, m, 2], where n, m ≥ 1.
+ * - dist1: [B, n]. dist1[b, i] is the minimum over j of |xyz1[b, i] − xyz2[b, j]|².
+ * - idx1: int32 [B, n], the first j with this distance.
+ * - dist2, idx2: [B, m], the same with both sets exchanged.
+ *
+ * If distances differ only within rounding, any of these points is accepted. A call is rejected if ranks, numbers of
+ * coordinates or batch sizes differ from these.
  *
  * Source: H. Fan et al., "A Point Set Generation Network for 3D Object Reconstruction from a Single Image", CVPR 2017;
  * MMCV 1.x chamfer_distance.
@@ -1769,10 +1779,11 @@ DIOPI_WEAK diopiError_t diopiChamferDistanceMmcv(diopiContextHandle_t ctx, diopi
 /**
  * Compute the gradients of `diopiChamferDistanceMmcv` with respect to both point sets, for fixed nearest points.
  *
- * idx1, idx2: int32, the nearest points. grad_xyz1, grad_xyz2: [B, n, 2] and [B, m, 2], zeros on entry; the call adds
- * to them in any order. For every i, let j = idx1[b, i] and d = 2·grad_dist1[b, i]·(xyz1[b, i] − xyz2[b, j]). d is
- * added to grad_xyz1[b, i] and subtracted from grad_xyz2[b, j]. Then the same is done with both sets exchanged, with
- * idx2 and grad_dist2.
+ * - idx1, idx2: int32, the nearest points, which are results of the forward call.
+ * - grad_xyz1: [B, n, 2]. grad_xyz2: [B, m, 2]. Both contain zeros on entry, and the call adds to them in any order.
+ *
+ * For every i, let j = idx1[b, i] and d = 2·grad_dist1[b, i]·(xyz1[b, i] − xyz2[b, j]). d is added to grad_xyz1[b, i]
+ * and subtracted from grad_xyz2[b, j]. Then the same is done with both sets exchanged, with idx2 and grad_dist2.
  *
  * Family: mmcv_loss.
  */
