@@ -68,18 +68,23 @@ def diopiSyncBnOutputMmcv(
 ):
     """Normalize input, and update the running statistics.
 
-    std = √(var + eps) and norm = (input − mean) / std. output = norm·weight + bias in input's dtype; if weight is NULL,
-    bias is NULL too and output is norm. running_mean becomes momentum·mean + (1 − momentum)·running_mean. running_var
-    becomes momentum·var·n/(n − 1) + (1 − momentum)·running_var with n = N·S·group_size, where group_size is the number
-    of devices that share the statistics. If n ≤ 1, var is not multiplied by n/(n − 1). running_mean, running_var, norm
-    and std may be NULL; then they are not written. `diopiSyncBnBackwardParamMmcv` computes the gradients with respect
-    to weight and bias.
+    mean and var are the statistics of the channels, which the caller has combined over all devices. group_size is the
+    number of these devices. Let n = N·S·group_size.
+
+    - std = √(var + eps), and norm = (input − mean) / std.
+    - output = norm·weight + bias, in the dtype of input. If weight is NULL, bias is NULL too and output is norm.
+    - running_mean becomes momentum·mean + (1 − momentum)·running_mean.
+    - running_var becomes momentum·var·n/(n − 1) + (1 − momentum)·running_var. If n ≤ 1, var is not multiplied by
+      n/(n − 1).
+
+    running_mean, running_var, norm and std may be NULL; then they are not written. `diopiSyncBnBackwardParamMmcv`
+    computes the gradients with respect to weight and bias.
     """
 
 
 @prototype(dtypes=narrow, argument_dtypes={"norm": single}, result=float32_result)
 def diopiSyncBnBackwardParamMmcv(ctx: Context, grad_weight: Out, grad_bias: Out, grad_output: In, norm: Sized):
-    """Compute the gradients with respect to weight and bias.
+    """Compute the gradients of `diopiSyncBnOutputMmcv` with respect to weight and bias.
 
     For each channel, grad_weight is the sum of grad_output·norm over N and S, and grad_bias is the sum of grad_output.
     """
@@ -99,10 +104,11 @@ def diopiSyncBnBackwardDataMmcv(
     norm: Sized,
     std: Sized,
 ):
-    """Compute the gradient with respect to input, in grad_output's dtype.
+    """Compute the gradient of `diopiSyncBnOutputMmcv` with respect to input, in the dtype of grad_output.
 
-    grad_input = weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std. grad_weight and grad_bias are the
-    sums from `diopiSyncBnBackwardParamMmcv`, which the caller has averaged over the devices.
+    grad_input = weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std. norm and std are results of the
+    forward call. grad_weight and grad_bias are the results of `diopiSyncBnBackwardParamMmcv`, which the caller has
+    averaged over the devices.
     """
 
 
@@ -137,8 +143,8 @@ def diopiFusedBiasLeakyreluMmcv(
 ):
     """Add a bias, apply a leaky ReLU or nothing, and multiply by a scale, or compute the first or second derivative.
 
-    input, out: any shape of rank ≥ 2. bias: [size of axis 1], or no elements for no bias. Let x = input + bias along
-    axis 1. The result is the following, multiplied by `scale`:
+    input and out have the same shape of rank ≥ 2. bias has one element per index of axis 1, or no elements for no bias.
+    Let x = input + bias, where bias is added along axis 1. The result is the following, multiplied by `scale`:
 
     - act 3 (leaky ReLU), `grad` 0: x if x > 0, else alpha·x.
     - act 3, `grad` 1 (first derivative): x if refer > 0, else alpha·x, where refer is the result of the forward call
