@@ -1,9 +1,11 @@
 """MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores.
 
-Points [B, N, 3] are rows (x, y, z). In features [B, C, N], the points are the last axis. d² is the squared Euclidean
-distance. A stacked tensor concatenates B sets of different sizes, [ΣN, …]; an int32 tensor [B] contains the sizes.
-Indices are int32 unless a docstring says otherwise. They must be inside the set that they refer to, unless a docstring
-says what happens otherwise. Attributes that are sizes repeat sizes of the tensors.
+- Points [B, N, 3] are rows (x, y, z). In features [B, C, N], the points are the last axis.
+- d² is the squared Euclidean distance of two points.
+- A stacked tensor concatenates B sets of different sizes, [ΣN, …]. An int32 tensor [B] contains the sizes.
+- Indices are int32 unless a docstring says otherwise. They must be inside the set that they refer to, unless a
+  docstring says what happens otherwise.
+- Attributes that are sizes repeat sizes of the tensors.
 
 All floating tensors of a call have one dtype; half precision accumulates in float32. Unless a docstring says otherwise,
 the caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
@@ -42,9 +44,12 @@ def diopiBallQueryMmcv(
 ):
     """Find the first sample_num points in the shell around each center.
 
-    center_xyz: [B, npoint, 3]. xyz: [B, N, 3]. idx: int32 [B, npoint, sample_num], zeros on entry. Point k is in the
-    shell if d² = 0 or min_radius² ≤ d² < max_radius². A row of idx contains the first such points in ascending order of
-    k. If there are fewer than sample_num, the first one is repeated. If there are none, the row is not written.
+    - center_xyz: [B, npoint, 3]. xyz: [B, N, 3].
+    - idx: int32 [B, npoint, sample_num], zeros on entry.
+
+    Point k is in the shell if d² = 0 or min_radius² ≤ d² < max_radius². A row of idx contains the first such points in
+    ascending order of k. If there are fewer than sample_num, the first one fills the remaining slots. If there are
+    none, the row is not written.
     """
 
 
@@ -65,10 +70,13 @@ def diopiStackBallQueryMmcv(
 ):
     """Find the first sample_num points in the ball around each center, in stacked sets.
 
-    center_xyz: [ΣM, 3] with the sizes center_xyz_batch_cnt. xyz: [ΣN, 3] with the sizes xyz_batch_cnt. idx: int32
-    [ΣM, sample_num], zeros on entry. Point k is in the ball if d² < max_radius². Indices count from the first point of
-    the set to which the center belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not
-    write the other slots. The rest is as in `diopiBallQueryMmcv`.
+    - center_xyz: [ΣM, 3] with the sizes center_xyz_batch_cnt.
+    - xyz: [ΣN, 3] with the sizes xyz_batch_cnt.
+    - idx: int32 [ΣM, sample_num], zeros on entry.
+
+    Point k is in the ball if d² < max_radius². Indices count from the first point of the set to which the center
+    belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not write the other slots. The
+    rest is as in `diopiBallQueryMmcv`.
     """
 
 
@@ -84,10 +92,11 @@ def diopiFurthestPointSamplingMmcv(
 ):
     """Select num_points points, each of them the furthest from all points that were selected before it.
 
-    points_xyz: [B, N, 3]. idx_tensor: int32 [B, num_points], indices of points. The first index is 0. Each following
-    index is that of the point with the largest distance d² to the nearest selected point, or of any of them if several
-    points have this distance. temp_tensor: workspace [B, N] in points' dtype. The caller fills it with 1e10, the
-    initial distances.
+    - points_xyz: [B, N, 3].
+    - idx_tensor: int32 [B, num_points], indices of points. The first index is 0. Each following index is that of the
+      point with the largest distance d² to the nearest selected point. If several points have this distance, any of
+      them is valid.
+    - temp_tensor: workspace [B, N] in the dtype of points_xyz. The caller fills it with 1e10, the initial distances.
     """
 
 
@@ -166,8 +175,11 @@ def diopiThreeInterpolateMmcv(
 ):
     """Compute weighted sums of the features of three points.
 
-    out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]]. The weights are not normalized. points:
-    [b, c, m]. idx (int32), weight: [b, n, 3]. out: [b, c, n].
+    out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]]. The weights are not normalized.
+
+    - points: [b, c, m].
+    - idx (int32), weight: [b, n, 3].
+    - out: [b, c, n].
     """
 
 
@@ -185,8 +197,8 @@ def diopiThreeInterpolateBackwardMmcv(
 ):
     """Compute the gradient of `diopiThreeInterpolateMmcv` with respect to points; idx and weight have no gradient.
 
-    grad_points: [b, c, m], zeros on entry. The call adds weight[b, i, k]·grad_out[b, c, i] to grad_points[b, c,
-    idx[b, i, k]]. grad_out: [b, c, n]. Note that the parameter n precedes m, unlike in the forward call.
+    The call adds weight[b, i, k]·grad_out[b, c, i] to grad_points[b, c, idx[b, i, k]]. grad_points: [b, c, m], zeros on
+    entry. grad_out: [b, c, n]. The parameter n precedes m, unlike in the forward call.
     """
 
 
@@ -295,8 +307,10 @@ def diopiStackGroupPointsMmcv(
 ):
     """Gather the features of groups of points in stacked sets.
 
-    features_tensor: [ΣN, c] with the sizes features_batch_cnt_tensor. idx_tensor: int32 [m, nsample];
-    idx_batch_cnt_tensor is the number of its rows that belong to each set. out_tensor: [m, c, nsample], zeros on entry.
+    - features_tensor: [ΣN, c] with the sizes features_batch_cnt_tensor.
+    - idx_tensor: int32 [m, nsample]. idx_batch_cnt_tensor contains the number of its rows that belong to each set.
+    - out_tensor: [m, c, nsample], zeros on entry.
+
     out_tensor[r, f, j] = features_tensor[start + idx_tensor[r, j], f], where start is the first row of the set to which
     row r belongs. If an index is outside that set, nothing is written.
     """
@@ -321,9 +335,10 @@ def diopiStackGroupPointsBackwardMmcv(
 ):
     """Compute the gradient of `diopiStackGroupPointsMmcv` with respect to features.
 
-    The call adds grad_out_tensor[r, f, j] to grad_features_tensor[start + idx_tensor[r, j], f]. grad_features_tensor:
-    [n, c] with n = ΣN, zeros on entry. grad_out_tensor: [m, c, nsample]. Indices outside their set are skipped. Note
-    that the two tensors with sizes are in the opposite order to the forward call.
+    The call adds grad_out_tensor[r, f, j] to grad_features_tensor[start + idx_tensor[r, j], f], with start as in the
+    forward function. grad_features_tensor: [n, c] with n = ΣN, zeros on entry. grad_out_tensor: [m, c, nsample].
+    Indices outside their set are skipped. In the parameter list, the order of the two tensors with sizes is the
+    opposite of that in the forward function.
     """
 
 
@@ -350,11 +365,14 @@ def diopiAssignScoreWithkMmcv(
 ):
     """Combine the features of neighbors relative to their center with M weight matrices, weighted by scores (PAConv).
 
-    points, centers: [B, N, M, O] with O = out_dim. scores: [B, n, K, M] with n = npoint. knn_idx: int64 [B, n, K].
-    output: [B, O, n, K], zeros on entry. Let k' = knn_idx[b, i, k] be the neighbor and c' = knn_idx[b, i, 0] the
-    center. Then output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c'
-    must be inside 0 … N − 1. Nothing is written where k' is outside. `aggregate` is ignored: the result is always this
-    sum.
+    - points, centers: [B, N, M, O] with O = out_dim.
+    - scores: [B, n, K, M] with n = npoint.
+    - knn_idx: int64 [B, n, K].
+    - output: [B, O, n, K], zeros on entry.
+
+    Let k' = knn_idx[b, i, k] be the neighbor and c' = knn_idx[b, i, 0] the center. Then output[b, o, i, k] = Σ over m
+    of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c' must be in 0 … N − 1. Where k' is not in this
+    range, nothing is written. `aggregate` is ignored: the result is always this sum.
 
     Source: M. Xu et al., "PAConv", CVPR 2021; MMCV 1.x assign_score_withk.
     """
@@ -381,8 +399,11 @@ def diopiAssignScoreWithkBackwardMmcv(
 ):
     """Compute the gradients of `diopiAssignScoreWithkMmcv` with respect to points, centers and scores.
 
-    Each gradient has the shape of its argument and contains zeros on entry. grad_out: [B, O, n, K]. With g =
-    grad_out[b, o, i, k], the call adds scores[b, i, k, m]·g to grad_points[b, k', m, o] and subtracts it from
-    grad_centers[b, c', m, o]. grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g.
+    Each gradient has the shape of its argument and contains zeros on entry. grad_out is [B, O, n, K]. k' and c' are as
+    in the forward function. Let g = grad_out[b, o, i, k]:
+
+    - The call adds scores[b, i, k, m]·g to grad_points[b, k', m, o], and subtracts it from grad_centers[b, c', m, o].
+    - grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g.
+
     Neighbors k' outside 0 … N − 1 are skipped.
     """
