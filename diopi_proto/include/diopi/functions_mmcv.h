@@ -157,22 +157,29 @@ extern "C" {
  *
  * MMCV's pooling of axis-aligned regions of interest (RoIs) on feature maps, forward and backward.
  *
- * Feature maps are [N, C, H, W]. Each row of `rois` [R, 5] is (batch index, x1, y1, x2, y2) in image coordinates. All
- * columns, including the batch index, have the features' dtype. s = spatial_scale converts image coordinates to
- * feature-map coordinates. Pooled results are [R, C, ph, pw], where ph × pw is the number of bins of one RoI. All floating
- * tensors of a call have one dtype; half precision accumulates in float32. With R = 0, a call succeeds and writes nothing.
+ * - Feature maps are [N, C, H, W].
+ * - Each row of `rois` [R, 5] is (batch index, x1, y1, x2, y2) in image coordinates. All columns, including the batch
+ *   index, have the dtype of the feature maps.
+ * - s = spatial_scale converts image coordinates to feature-map coordinates.
+ * - Pooled results are [R, C, ph, pw], where ph × pw is the number of bins of one RoI.
+ * - All floating tensors of a call have one dtype; half precision accumulates in float32. With R = 0, a call succeeds and
+ *   writes nothing.
  *
  * The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
  * with the same values. Gradients may be summed in any order.
  *
- * B(F, y, x) samples an H × W plane F bilinearly at row y and column x. It is 0 if y < −1, y > H, x < −1 or x > W.
- * Otherwise, negative coordinates count as 0. Let y0 = ⌊y⌋ and y1 = y0 + 1, but y0 = y1 = y = H−1 if y0 ≥ H−1; likewise
- * for x and W. With ly = y − y0 and lx = x − x0, the value is (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x1] +
- * ly·(1−lx)·F[y1,x0] + ly·lx·F[y1,x1]. B†(g, y, x), its adjoint, adds g times these four weights to the same cells, and
- * nothing if the position is outside.
+ * B(F, y, x) samples an H × W plane F bilinearly at row y and column x:
  *
- * A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
- * or if the shape of a result does not match the inputs.
+ * - B is 0 if y < −1, y > H, x < −1 or x > W. Otherwise, negative coordinates count as 0.
+ * - Let y0 = ⌊y⌋ and y1 = y0 + 1. If y0 ≥ H−1, then y0 = y1 = y = H−1 instead. The same holds for x and W.
+ * - With ly = y − y0 and lx = x − x0, B is (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x1] + ly·(1−lx)·F[y1,x0] +
+ *   ly·lx·F[y1,x1].
+ *
+ * B†(g, y, x), the adjoint of B, adds g times these four weights to the same cells. It adds nothing if the position is
+ * outside.
+ *
+ * A call is rejected if a tensor has another rank or number of columns than stated. It is also rejected if a pooled size
+ * is below 1, or if the shape of a result does not match the inputs.
  *
  * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
  */
@@ -355,12 +362,19 @@ DIOPI_WEAK diopiError_t diopiBboxOverlapsMmcv(diopiContextHandle_t ctx, diopiTen
 /**
  * Compute the maximum of bilinear samples along each of the four borders of a box.
  *
- * input: [N, 4C, H, W]. Border e uses the channels e·C to e·C + C − 1: 0 is the top, 1 the left, 2 the bottom and 3
- * the right border. boxes: [N, K, 4], rows (x1, y1, x2, y2) in feature-map coordinates, K = H·W. output, argmax_idx
- * (int32): [N, C, K, 4]. Let P = pool_size, and let w and h be the width and height of the box. Samples k = 0 … P are
- * at (x1 + k·w/P, y1) on the top, (x1, y1 + k·h/P) on the left, (x2 − k·w/P, y2) on the bottom and (x2, y2 − k·h/P) on
- * the right border. output[n, c, b, e] is the largest B(input[n, e·C + c]) among them, and argmax_idx is the first k
- * with this value. A call with pool_size < 1 is rejected.
+ * - input: [N, 4C, H, W]. Border e uses the channels e·C to e·C + C − 1.
+ * - boxes: [N, K, 4], rows (x1, y1, x2, y2) in feature-map coordinates, with K = H·W.
+ * - output, argmax_idx (int32): [N, C, K, 4].
+ *
+ * Let P = pool_size, and let w and h be the width and height of the box. Each border e has the samples k = 0 … P:
+ *
+ * - e = 0, the top border: (x1 + k·w/P, y1)
+ * - e = 1, the left border: (x1, y1 + k·h/P)
+ * - e = 2, the bottom border: (x2 − k·w/P, y2)
+ * - e = 3, the right border: (x2, y2 − k·h/P)
+ *
+ * output[n, c, b, e] is the largest B(input[n, e·C + c]) among the samples, and argmax_idx is the first k with this
+ * value. A call with pool_size < 1 is rejected.
  *
  * Source: H. Qiu et al., "BorderDet: Border Feature for Dense Object Detection", ECCV 2020; MMCV 1.x border_align.
  *
@@ -582,10 +596,12 @@ DIOPI_WEAK diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle
 /**
  * Compute the mean of bilinear samples in bins, where each bin is shifted by its own offset.
  *
- * output: [R, C, pooled_height, pooled_width]. The result is that of `diopiRoiAlignMmcv` in mean mode with `aligned`:
- * o = 0.5, and the size rw × rh of a RoI has no lower limit. offset: [R, 2, ph, pw]. The samples of bin (i, j) are
- * shifted by gamma·rw·offset[r, 0, i, j] in x and by gamma·rh·offset[r, 1, i, j] in y. If offset is NULL or has no
- * elements, there is no shift.
+ * - output: [R, C, ph, pw] with ph = pooled_height and pw = pooled_width.
+ * - offset: [R, 2, ph, pw]. If it is NULL or has no elements, there is no shift.
+ *
+ * Without a shift, the result is that of `diopiRoiAlignMmcv` in mean mode with `aligned` true. Therefore o = 0.5, and
+ * the size rw × rh of a RoI has no lower limit. The samples of bin (i, j) are shifted by gamma·rw·offset[r, 0, i, j]
+ * in x and by gamma·rh·offset[r, 1, i, j] in y.
  *
  * Source: J. Dai et al., "Deformable Convolutional Networks", ICCV 2017; MMCV 1.x deform_roi_pool.
  *
@@ -600,11 +616,13 @@ DIOPI_WEAK diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute the gradients of `diopiDeformRoiPoolMmcv` with respect to input and offset.
  *
- * grad_input: [N, C, H, W]. grad_offset: the shape of offset; it is NULL if offset is. Both contain zeros on entry.
- * grad_output: [R, C, ph, pw]; let g be an element and g' = g / max(gh·gw, 1). At each sample, the call applies B†(g')
- * to grad_input. It adds the sum of gamma·rw·g'·∂B/∂x over channels and samples to grad_offset[r, 0, i, j], and the
- * sum of gamma·rh·g'·∂B/∂y to grad_offset[r, 1, i, j]. The derivatives of B apply inside [0, H−1] × [0, W−1]. The
- * contributions of samples outside to grad_offset are unspecified.
+ * - grad_input: [N, C, H, W], zeros on entry.
+ * - grad_offset: the shape of offset, zeros on entry. It is NULL if offset is NULL.
+ * - grad_output: [R, C, ph, pw]. Let g be an element and g' = g / max(gh·gw, 1).
+ *
+ * At each sample, the call applies B†(g') to grad_input. It adds the sum of gamma·rw·g'·∂B/∂x over channels and
+ * samples to grad_offset[r, 0, i, j], and the sum of gamma·rh·g'·∂B/∂y to grad_offset[r, 1, i, j]. The derivatives of
+ * B apply inside [0, H−1] × [0, W−1]. The contributions of samples outside to grad_offset are unspecified.
  *
  * Family: mmcv_roi.
  */
@@ -1115,12 +1133,15 @@ DIOPI_WEAK diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopi
 /**
  * Compute the mean (pool_mode 1) or maximum (pool_mode 0) of bilinear samples in each bin of each unrounded RoI.
  *
- * output: [R, C, aligned_height, aligned_width]. With o = 0.5 if `aligned`, else 0, the scaled RoI has the corners
- * (x1·s − o, y1·s − o) and (x2·s − o, y2·s − o). Let rw be its width and rh its height. Unless `aligned`, both are
- * raised to at least 1. A bin has height rh/ph and width rw/pw, and a grid of gh × gw samples. gh = gw =
- * sampling_ratio if that is positive; else gh = ⌈rh/ph⌉ and gw = ⌈rw/pw⌉. Sample (iy, ix) of bin (i, j) is
- * B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, where y1 is scaled; likewise for x. The mean divides the
- * sum of the samples by max(gh·gw, 1).
+ * output is [R, C, ph, pw] with ph = aligned_height and pw = aligned_width. Let o = 0.5 if `aligned` is true, else 0.
+ *
+ * 1. The scaled RoI has the corners (x1·s − o, y1·s − o) and (x2·s − o, y2·s − o). Let rw be its width and rh its
+ *    height. If `aligned` is false, both are raised to at least 1.
+ * 2. A bin has height rh/ph and width rw/pw, and a grid of gh × gw samples. If sampling_ratio is positive, gh = gw =
+ *    sampling_ratio. Otherwise, gh = ⌈rh/ph⌉ and gw = ⌈rw/pw⌉.
+ * 3. Sample (iy, ix) of bin (i, j) is B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, where y1 is scaled. x
+ *    is computed likewise.
+ * 4. The mean divides the sum of the samples by max(gh·gw, 1).
  *
  * argmax_y, argmax_x: in maximum mode, the coordinates of the first largest sample in row-major order, in output's
  * shape. A bin without samples gives −FLT_MAX in output and −1 in both. In mean mode, they may have no elements, and
@@ -1139,9 +1160,12 @@ DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Compute the gradient of `diopiRoiAlignMmcv` with respect to its input; the RoIs have no gradient.
  *
- * grad_input: [N, C, H, W], zeros on entry, of the forward input's shape. grad_output: [R, C, ph, pw]; let g be an
- * element. In mean mode, the call applies B†(g / max(gh·gw, 1)) at every sample of the bin. In maximum mode, it
- * applies B†(g) at (argmax_y, argmax_x), which are results of the forward call, and skips bins whose argmax_y is −1.
+ * grad_input: [N, C, H, W], zeros on entry, in the shape of the forward input. grad_output: [R, C, ph, pw]; let g be
+ * an element.
+ *
+ * - In mean mode (pool_mode 1), the call applies B†(g / max(gh·gw, 1)) at every sample of the bin.
+ * - In maximum mode (pool_mode 0), it applies B†(g) at (argmax_y, argmax_x), which are results of the forward call. It
+ *   skips bins whose argmax_y is −1.
  *
  * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, including NULL: mean pooling has
  * no maxima.
@@ -1286,11 +1310,16 @@ DIOPI_WEAK diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiT
 /**
  * Compute the maximum of the cells in each bin of each RoI.
  *
- * output, argmax (int32): [R, C, pooled_height, pooled_width], zeros on entry. The RoI extends from (x1·s, y1·s) to
- * ((x2 + 1)·s, (y2 + 1)·s); rh is its height and rw its width. Row i of the bins covers the cells in rows ⌊y1·s +
- * i·rh/ph⌋ (inclusive) to ⌈y1·s + (i + 1)·rh/ph⌉ (exclusive), clipped to [0, H]; likewise for columns. argmax is the
- * position y·W + x of the first maximum in row-major order. A bin without cells gives 0 and argmax −1. A RoI with rh ≤
- * 0 or rw ≤ 0 is not written, so its zeros remain.
+ * output and argmax (int32) are [R, C, ph, pw] with ph = pooled_height and pw = pooled_width. Both contain zeros on
+ * entry.
+ *
+ * - The RoI extends from (x1·s, y1·s) to ((x2 + 1)·s, (y2 + 1)·s). rh is its height and rw its width.
+ * - Row i of the bins covers the cells in rows ⌊y1·s + i·rh/ph⌋ (inclusive) to ⌈y1·s + (i + 1)·rh/ph⌉ (exclusive),
+ *   clipped to [0, H]. Columns are computed likewise.
+ * - argmax is the position y·W + x of the first maximum in row-major order.
+ *
+ * A bin without cells gives 0 and argmax −1. The results of a RoI with rh ≤ 0 or rw ≤ 0 are not written, so their
+ * zeros remain.
  *
  * Source: R. Girshick, "Fast R-CNN", ICCV 2015; MMCV 1.x roi_pool.
  *
@@ -1304,8 +1333,11 @@ DIOPI_WEAK diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Compute the gradient of `diopiRoiPoolMmcv` with respect to its input.
  *
- * grad_input: [N, C, H, W], zeros on entry. Each element of grad_output [R, C, ph, pw] is added to the cell of plane
- * (batch index of the RoI, c) that argmax (int32, same shape) names. Elements whose argmax is −1 are skipped.
+ * - grad_input: [N, C, H, W], zeros on entry.
+ * - grad_output, argmax (int32): [R, C, ph, pw].
+ *
+ * Each element of grad_output for a RoI of sample n and channel c is added to grad_input[n, c], at the cell that
+ * argmax names. Elements whose argmax is −1 are skipped.
  *
  * Family: mmcv_roi.
  */
@@ -1824,10 +1856,14 @@ DIOPI_WEAK diopiError_t diopiChamferDistanceBackwardMmcv(diopiContextHandle_t ct
 /**
  * Compute the exact mean of the bilinearly interpolated feature map over each bin (precise RoI pooling).
  *
- * output: [R, C, pooled_height, pooled_width]. The map is f(y, x) = Σ F[i, j]·max(0, 1 − |y − i|)·max(0, 1 − |x − j|),
- * with zeros beyond the border cells. The bins begin at (x1·s, y1·s). Their width is max(x2 − x1, 0)·s/pw and their
- * height max(y2 − y1, 0)·s/ph. For the bin [ya, yb] × [xa, xb], output = ∬ f over the bin / area = Σ F[i, j]·G(i; ya,
- * yb)·G(j; xa, xb) / area with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt. It is 0 if the area is 0.
+ * output is [R, C, ph, pw] with ph = pooled_height and pw = pooled_width.
+ *
+ * - The map is f(y, x) = Σ F[i, j]·max(0, 1 − |y − i|)·max(0, 1 − |x − j|), with zeros beyond the border cells.
+ * - The bins begin at (x1·s, y1·s). Their width is max(x2 − x1, 0)·s/pw and their height max(y2 − y1, 0)·s/ph.
+ * - For the bin [ya, yb] × [xa, xb], output is the integral of f over the bin, divided by the area of the bin. It is 0
+ *   if the area is 0.
+ *
+ * The integral is Σ F[i, j]·G(i; ya, yb)·G(j; xa, xb) with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt.
  *
  * Source: B. Jiang et al., "Acquisition of Localization Confidence for Accurate Object Detection", ECCV 2018.
  *
@@ -1852,12 +1888,21 @@ DIOPI_WEAK diopiError_t diopiPrroiPoolbackwardMmcv(diopiContextHandle_t ctx, dio
 /**
  * Compute the gradient of `diopiPrroiPoolMmcv` with respect to the coordinates of its RoIs.
  *
- * grad_rois: [R, 5], zeros on entry. output is the result of the forward call; output and grad_output are
- * [R, C, ph, pw]. Let p be the result of a bin [ya, yb] × [xa, xb] of non-zero area A. The derivatives of p with
- * respect to xa and xb are da = ((yb − ya)·p − ∫ f(y, xa) dy) / A and db = (∫ f(y, xb) dy − (yb − ya)·p) / A, with
- * integrals from ya to yb. Let g be the element of grad_output and j the column of the bin. The call adds s·g·(da·(1 −
- * j/pw) + db·(1 − (j + 1)/pw)) to column 1 (x1) and s·g·(da·j/pw + db·(j + 1)/pw) to column 3 (x2), for all bins and
- * channels. Columns 2 and 4 are computed likewise from y, the row of the bin and ph. Column 0 remains 0.
+ * - grad_rois: [R, 5], zeros on entry.
+ * - output: [R, C, ph, pw], the result of the forward call. grad_output: [R, C, ph, pw].
+ *
+ * Let p be the result of a bin [ya, yb] × [xa, xb] of non-zero area A. Its derivatives with respect to xa and xb are
+ * as follows, with integrals from ya to yb:
+ *
+ * - da = ((yb − ya)·p − ∫ f(y, xa) dy) / A.
+ * - db = (∫ f(y, xb) dy − (yb − ya)·p) / A.
+ *
+ * Let g be the element of grad_output and j the column of the bin. For all bins and channels, the call adds:
+ *
+ * - s·g·(da·(1 − j/pw) + db·(1 − (j + 1)/pw)) to column 1 (x1).
+ * - s·g·(da·j/pw + db·(j + 1)/pw) to column 3 (x2).
+ *
+ * Columns 2 and 4 are computed likewise from y, the row of the bin and ph. Column 0 remains 0.
  *
  * Family: mmcv_roi.
  */
