@@ -189,22 +189,27 @@ extern "C" {
  *
  * MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters.
  *
- * Feature maps are [N, C, H, W]. Each row of the rotated RoIs [R, 6] is (batch index, cx, cy, w, h, θ) in image
- * coordinates and in the features' dtype, with θ in radians. s = spatial_scale converts image coordinates to feature-map
- * coordinates. B(F, y, x) is the bilinear sampling that the family `mmcv_roi` defines, and B† is its adjoint. All floating
- * tensors of a call have one dtype; half precision accumulates in float32. A call without RoIs succeeds and writes
- * nothing.
+ * - Feature maps are [N, C, H, W].
+ * - Each row of the rotated RoIs [R, 6] is (batch index, cx, cy, w, h, θ) in image coordinates, with θ in radians. All
+ *   columns have the dtype of the feature maps.
+ * - s = spatial_scale converts image coordinates to feature-map coordinates.
+ * - B(F, y, x) is the bilinear sampling that the family `mmcv_roi` defines, and B† is its adjoint.
+ * - All floating tensors of a call have one dtype; half precision accumulates in float32. A call without RoIs succeeds and
+ *   writes nothing.
  *
  * The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
  * with the same values. Gradients may be summed in any order.
  *
- * The samples of a RoI of size w × h around (cx, cy) at angle θ: bin (i, j) of ph × pw has a grid of gh × gw points. If
- * the number n of samples is positive, gh = gw = n; otherwise gh = ⌈h/ph⌉ and gw = ⌈w/pw⌉. Along the axes of the RoI,
- * point (iy, ix) has the coordinates v = −h/2 + (i + (iy + ½)/gh)·h/ph and u = −w/2 + (j + (ix + ½)/gw)·w/pw. On the map,
- * it is at y = v·cos θ − u·sin θ + cy and x = v·sin θ + u·cos θ + cx.
+ * A RoI of size w × h around (cx, cy) at angle θ is divided into ph × pw bins. Each bin (i, j) has a grid of gh × gw
+ * samples:
  *
- * A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
- * or if the shape of a result does not match the inputs.
+ * - If the number n of samples is positive, gh = gw = n. Otherwise, gh = ⌈h/ph⌉ and gw = ⌈w/pw⌉.
+ * - Along the axes of the RoI, sample (iy, ix) has the coordinates v = −h/2 + (i + (iy + ½)/gh)·h/ph and u = −w/2 + (j +
+ *   (ix + ½)/gw)·w/pw.
+ * - On the map, the sample is at y = v·cos θ − u·sin θ + cy and x = v·sin θ + u·cos θ + cx.
+ *
+ * A call is rejected if a tensor has another rank or number of columns than stated. It is also rejected if a pooled size
+ * is below 1, or if the shape of a result does not match the inputs.
  *
  * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
  */
@@ -1181,10 +1186,13 @@ DIOPI_WEAK diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diop
 /**
  * Compute the mean of bilinear samples in each bin of each rotated RoI.
  *
- * output: [R, C, aligned_height, aligned_width]. The RoI has the center (cx·s − o, cy·s − o), where o = 0.5 if
- * `aligned`, else 0. Its size is w·s × h·s; unless `aligned`, both are raised to at least 1. Its angle is −θ if
- * `clockwise`, else θ. A bin is the sum of B(input[n, c]) over its samples, divided by max(gh·gw, 1). The number of
- * samples is n = sampling_ratio.
+ * output is [R, C, ph, pw] with ph = aligned_height and pw = aligned_width.
+ *
+ * - The RoI has the center (cx·s − o, cy·s − o), where o = 0.5 if `aligned` is true, else 0.
+ * - Its size is w·s × h·s. If `aligned` is false, both are raised to at least 1.
+ * - Its angle is −θ if `clockwise` is true, else θ.
+ * - The result of a bin is the sum of B(input[n, c]) over its samples, divided by max(gh·gw, 1). The number of samples
+ *   is n = sampling_ratio.
  *
  * Source: J. Ma et al., "Arbitrary-Oriented Scene Text Detection via Rotation Proposals", IEEE Trans. Multimedia 2018;
  * MMCV 1.x roi_align_rotated.
@@ -1213,12 +1221,17 @@ DIOPI_WEAK diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ct
 /**
  * Pool rotated RoIs, with orientation channels shifted by the angle of the RoI (rotation-invariant RoI align).
  *
- * features: [N, C, H, W] with C = C'·O, where O = num_orientations. Channel c·O + o is orientation o of feature c.
- * output: [R, C, pooled_height, pooled_width]. The RoI has the center (cx·s, cy·s) and the size max(w·s, 1) × max(h·s,
- * 1). It is sampled as in `diopiRoiAlignRotatedMmcv`, at the angle −θ if `clockwise`, else θ, with n = num_samples.
- * Let t = θ·O/2π for the original θ, k = ⌊t⌋ and l = t − k. Orientation o combines a = (o − k) mod O and b = (a + 1)
- * mod O: output[r, c·O + o] is the sum over the samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by
- * max(gh·gw, 1). |θ| must be below 2π. A call is rejected if C is not divisible by O.
+ * features is [N, C, H, W] with C = C'·O, where O = num_orientations. Channel c·O + o is orientation o of feature c.
+ * output is [R, C, ph, pw] with ph = pooled_height and pw = pooled_width.
+ *
+ * 1. The RoI has the center (cx·s, cy·s) and the size max(w·s, 1) × max(h·s, 1). It is sampled as in
+ *    `diopiRoiAlignRotatedMmcv`, at the angle −θ if `clockwise` is true, else θ, with n = num_samples.
+ * 2. Let t = θ·O/2π for the original θ, k = ⌊t⌋ and l = t − k. Orientation o combines the orientations a = (o − k) mod
+ *    O and b = (a + 1) mod O.
+ * 3. output[r, c·O + o] is the sum over the samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by
+ *    max(gh·gw, 1).
+ *
+ * |θ| must be below 2π. A call is rejected if C is not divisible by O.
  *
  * Source: J. Han et al., "ReDet: A Rotation-equivariant Detector for Aerial Object Detection", CVPR 2021; MMCV 1.x
  * riroi_align_rotated.
@@ -1233,8 +1246,8 @@ DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, dio
 /**
  * Compute the gradient of `diopiRiroiAlignRotatedMmcv` with respect to its features; the RoIs have no gradient.
  *
- * bottom_grad: [N, C, H, W], zeros on entry. With g' = top_grad[r, c·O + o] / max(gh·gw, 1), the call applies B†((1 −
- * l)·g') to plane c·O + a and B†(l·g') to plane c·O + b at every sample.
+ * bottom_grad: [N, C, H, W], zeros on entry. Let g' = top_grad[r, c·O + o] / max(gh·gw, 1), with a, b and l as in the
+ * forward function. At every sample, the call applies B†((1 − l)·g') to plane c·O + a and B†(l·g') to plane c·O + b.
  *
  * Family: mmcv_rotated.
  */
@@ -1600,12 +1613,14 @@ DIOPI_WEAK diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopi
 /**
  * Add to the features of each position the samples at the center, and optionally at the corners, of its best box.
  *
- * output, features: [N, C, H, W]. best_bboxes: [N, H, W, 5], one box per position, read as (y, x, w, h, a). The
- * lengths are multiplied by s, and the angle a is in radians. If points is 1, the sample is at the center. If points
- * is 5, the corners (x ± wx ± hx, y ± wy ± hy) are sampled too, with the four combinations of the two signs, which are
- * the same for x and y. Here (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a). output[n, c, i, j] =
- * features[n, c, i, j] + Σ B(features[n, c]) over the points, a sum and not a mean. Other values of points are
- * rejected.
+ * - output, features: [N, C, H, W].
+ * - best_bboxes: [N, H, W, 5], one box (y, x, w, h, a) per position. The lengths y, x, w and h are multiplied by s,
+ *   and the angle a is in radians.
+ * - points: 1 samples the center. 5 also samples the four corners. Other values are rejected.
+ *
+ * Let (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a). The corners are (x ± wx ± hx, y ± wy ± hy),
+ * for the four combinations of two signs. x and y have the same signs. output[n, c, i, j] = features[n, c, i, j] + Σ
+ * B(features[n, c]) over the samples, which is a sum and not a mean.
  *
  * Source: X. Yang et al., "R3Det: Refined Single-Stage Detector with Feature Refinement for Rotating Object", AAAI
  * 2021; MMCV 1.x rotated_feature_align.
@@ -1736,10 +1751,12 @@ DIOPI_WEAK diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopi
 /**
  * Compute R rotated copies of each filter, by permutations of its orientations and kernel positions.
  *
- * input: [P, Q, O, kH, kW], where O is the number of orientations. indices: int32 [O, kH, kW, R], starting at 1.
- * output: [P·R, Q·O, kH, kW]. Let E = O·kH·kW, let l number the E entries of one filter, and view output as
- * [P, R, Q, E]. Then output[p, r, q, indices[l, r] − 1] = input[p, q, l]. For each r, indices[:, r] is a permutation
- * of 1 … E.
+ * - input: [P, Q, O, kH, kW], where O is the number of orientations.
+ * - indices: int32 [O, kH, kW, R]. For each r, the entries are a permutation of 1 … E with E = O·kH·kW.
+ * - output: [P·R, Q·O, kH, kW].
+ *
+ * Let l number the E entries of one filter in row-major order, and view output as [P, R, Q, E] and indices as [E, R].
+ * Then output[p, r, q, indices[l, r] − 1] = input[p, q, l].
  *
  * Source: Y. Zhou et al., "Oriented Response Networks", CVPR 2017; MMCV 1.x active_rotated_filter.
  *
