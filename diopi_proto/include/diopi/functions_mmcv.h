@@ -224,8 +224,8 @@ extern "C" {
  * writes to a part of them, or overwrites all of them with the same values. Gradients may be summed in any order.
  * Workspaces may have any size, including 0. A call with empty inputs succeeds and writes nothing.
  *
- * A call is rejected if a tensor has another rank than stated, if shapes contradict each other or the attributes, or if a
- * size, stride or dilation is below 1.
+ * A call is rejected if a tensor has another rank than stated, or if shapes contradict each other or the attributes. It is
+ * also rejected if a size, stride or dilation is below 1.
  *
  * Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
  */
@@ -437,9 +437,9 @@ DIOPI_WEAK diopiError_t diopiBoxIouQuadriMmcv(diopiContextHandle_t ctx, diopiTen
  * - rfeatures: [N, H, W, C], a second result: the features with channels last, which is an input of
  *   `diopiCarafeBackwardMmcv`.
  *
- * Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside the map be 0. output[n,
- * c, y, x] is the sum over i, j < k of features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x]. A
- * call is rejected if k is even or C is not divisible by g.
+ * Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside the map be 0. Then
+ * output[n, c, y, x] is the sum over i, j < k of features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k +
+ * j, y, x]. A call is rejected if k is even or C is not divisible by g.
  *
  * Source: J. Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", ICCV 2019; MMCV 1.x carafe.
  *
@@ -904,9 +904,12 @@ DIOPI_WEAK diopiError_t diopiKnnMmcv(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Copy the patches of an image at selected positions to columns, one patch per column. Stride and dilation are 1.
  *
- * im: [1, C, H, W]. mask_h_idx, mask_w_idx: int64 [M], the row and column of each position. col:
- * [C·kernel_h·kernel_w, M]. col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i,
- * mask_w_idx[m] − pad_w + j], or 0 outside the image. A call with a batch size other than 1 is rejected.
+ * - im: [1, C, H, W].
+ * - mask_h_idx, mask_w_idx: int64 [M], the row and column of each position.
+ * - col: [C·kernel_h·kernel_w, M].
+ *
+ * col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i, mask_w_idx[m] − pad_w + j], or 0 outside
+ * the image. A call with a batch size other than 1 is rejected.
  *
  * Source: MMCV 1.x masked_conv2d.
  *
@@ -1105,11 +1108,16 @@ DIOPI_WEAK diopiError_t diopiPointsInBoxesAllMmcv(diopiContextHandle_t ctx, diop
 /**
  * Convert attention masks centered at each position to masks over the whole map (point-wise spatial attention).
  *
- * input: [N, h_mask·w_mask, H, W]. output: [N, H·W, H, W], zeros on entry. N = num_, H = h_feature, W = w_feature.
- * Entry (i, j) of the mask at (h, w) refers to y = h + i − half_h_mask and x = w + j − half_w_mask. If that position
- * is in the map, the call copies input[n, i·w_mask + j, h, w] to output[n, y·W + x, h, w] for psa_type 0 (collect), or
- * to output[n, h·W + w, y, x] for psa_type 1 (distribute). All other elements remain 0. Other values of psa_type are
- * rejected.
+ * - input: [N, h_mask·w_mask, H, W]. output: [N, H·W, H, W], zeros on entry.
+ * - N = num_, H = h_feature and W = w_feature.
+ *
+ * Entry (i, j) of the mask at (h, w) refers to the position y = h + i − half_h_mask and x = w + j − half_w_mask. If
+ * that position is in the map, the call copies input[n, i·w_mask + j, h, w]:
+ *
+ * - for psa_type 0 (collect), to output[n, y·W + x, h, w]
+ * - for psa_type 1 (distribute), to output[n, h·W + w, y, x]
+ *
+ * All other elements remain 0. Other values of psa_type are rejected.
  *
  * Source: H. Zhao et al., "PSANet: Point-wise Spatial Attention Network for Scene Parsing", ECCV 2018; MMCV 1.x
  * psa_mask.
