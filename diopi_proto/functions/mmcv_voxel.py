@@ -1,17 +1,23 @@
 """MMCV's voxels and sparse convolution: points to voxels, reduction by voxel, convolution and pooling over index pairs.
 
-Voxels: points are [N, F] with F ≥ 3. Their first three columns are finite x, y and z. voxel_size [3] and coors_range
-[6] (minima, then maxima, in the order x, y, z) are float32 tensors in host memory. Along each axis, a point is in cell
-⌊(p − minimum)/size⌋ of a grid of round((maximum − minimum)/size) cells, computed in float32 or higher precision. Points
-outside the grid belong to no cell. The coordinates of a cell are an int32 row (z, y, x). NDim is 3.
+Voxels:
 
-The call reads and writes host memory before it returns, even if its stream still has work to do.
+- Points are [N, F] with F ≥ 3. Their first three columns are finite x, y and z.
+- voxel_size [3] and coors_range [6] (minima, then maxima, in the order x, y, z) are float32 tensors in host memory. The
+  call reads and writes host memory before it returns, even if its stream still has work to do.
+- Along each axis, a point is in cell ⌊(p − minimum)/size⌋ of a grid of round((maximum − minimum)/size) cells, computed
+  in float32 or higher precision. Points outside the grid belong to no cell.
+- The coordinates of a cell are an int32 row (z, y, x). NDim is 3.
 
-Sparse convolution: a layer has K kernel positions. For position k, indicePairs, int32 [K, 2, n], lists input rows in
-[k, 0] and the output rows that they contribute to in [k, 1]. Only the first indiceNum[k] (int32 [K]) pairs count.
-filters [kernel sizes …, Ci, Co] are viewed as [K, Ci, Co]. _inverse ≠ 0 exchanges the two rows of indicePairs. _subM ≠
-0 means a submanifold convolution: the output rows are the input rows. The center of the kernel is the position with the
-largest indiceNum, the first one among equals; it joins each row to itself, whatever its pairs contain.
+Sparse convolution, with K kernel positions:
+
+- indicePairs, int32 [K, 2, n], lists pairs of rows for each position k. [k, 0] contains input rows, and [k, 1] contains
+  the output rows that they contribute to. Only the first indiceNum[k] pairs count. indiceNum is int32 [K].
+- filters [kernel sizes …, Ci, Co] are viewed as [K, Ci, Co].
+- If _inverse is not 0, the two rows of indicePairs are exchanged.
+- If _subM is not 0, the convolution is a submanifold convolution: the output rows are the input rows. The center of the
+  kernel is the position with the largest indiceNum, the first one among equals. It joins each row to itself, whatever
+  its pairs contain.
 
 Unless a docstring says otherwise, all floating tensors of a call have one dtype; half precision accumulates in float32.
 The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
@@ -93,13 +99,16 @@ def diopiHardVoxelizeMmcv(
 ):
     """Collect points by voxel, with a maximum number of voxels and of points per voxel.
 
-    voxels: [max_voxels, max_points, F]. coors: int32 [max_voxels, 3]. num_points_per_voxel: int32 [max_voxels]. All
-    three contain zeros on entry. voxel_num: int64, one element in host memory, the number of voxels. Voxels are
-    numbered in the order in which points first fall into them. coors contains the cell of each voxel, voxels its points
-    in their original order, and num_points_per_voxel their number. Voxels beyond max_voxels are dropped with all their
-    points. Points beyond max_points of a voxel and points outside the grid are dropped too. If `deterministic` is
-    false, voxels and points may be in any order, and it is unspecified which of them are dropped; only their numbers
-    are specified.
+    - voxels: [max_voxels, max_points, F], zeros on entry: the points of each voxel, in their original order.
+    - coors: int32 [max_voxels, 3], zeros on entry: the cell of each voxel.
+    - num_points_per_voxel: int32 [max_voxels], zeros on entry: the number of points of each voxel.
+    - voxel_num: int64, one element in host memory: the number of voxels.
+
+    Voxels are numbered in the order in which points first fall into them. Voxels beyond max_voxels are dropped with all
+    their points. Points beyond max_points of a voxel and points outside the grid are dropped too.
+
+    If `deterministic` is false, voxels and points may be in any order. It is then unspecified which of them are
+    dropped; only their numbers are specified.
 
     Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, which has a faster kernel for `deterministic` false.
     """
@@ -169,11 +178,17 @@ def diopiDynamicPointToVoxelBackwardMmcv(
 ):
     """Compute the gradient of `diopiDynamicPointToVoxelMmcv` with respect to feats.
 
-    grad_feats, feats: [N, C]. grad_reduced_feats, reduced_feats: [M, C]. coors_idx: int32 [N], the coors_map of the
-    forward call. reduce_count: int32 [M]. Let v = coors_idx[i] be the row of point i. For the sum, its gradient is
-    grad_reduced_feats[v]. For the mean, it is that divided by reduce_count[v]. For the maximum, the first point of the
-    row whose feature equals reduced_feats receives grad_reduced_feats[v], for each channel. All other gradients are 0,
-    including those of skipped points, whose coors_idx is −1.
+    - grad_feats, feats: [N, C]. grad_reduced_feats, reduced_feats: [M, C].
+    - coors_idx: int32 [N], the coors_map of the forward call. reduce_count: int32 [M].
+
+    Let v = coors_idx[i] be the row of point i. The gradient of the point depends on reduce_type:
+
+    - 0 (sum): grad_reduced_feats[v].
+    - 1 (mean): grad_reduced_feats[v] / reduce_count[v].
+    - 2 (maximum): for each channel, the first point of the row whose feature equals reduced_feats receives
+      grad_reduced_feats[v].
+
+    All other gradients are 0, including those of skipped points, whose coors_idx is −1.
 
     Source: MMCV 1.x DynamicScatter.
     """
@@ -195,7 +210,7 @@ def diopiIndiceConvMmcv(
 ):
     """Compute a sparse convolution: out[o] = Σ over k and the pairs (i, o) of position k of features[i] · filters[k].
 
-    features: [N, Ci]. filters: [K, Ci, Co]. out: [numActOut, Co]. Rows that occur in no pair are 0. With _subM,
+    features: [N, Ci]. filters: [K, Ci, Co]. out: [numActOut, Co]. Rows that occur in no pair are 0. If _subM is not 0,
     numActOut is N.
     """
 
@@ -219,9 +234,12 @@ def diopiIndiceConvBackwardMmcv(
 ):
     """Compute the gradients of `diopiIndiceConvMmcv` with respect to features and filters.
 
-    outGrad: [numActOut, Co]. outlist receives two tensors, which are sums over the pairs (i, o). inputGrad has
-    features' shape: inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ. filtersGrad has filters' shape: filtersGrad[k] = Σ
-    features[i]ᵀ · outGrad[o]. With _subM, numActOut is N.
+    outGrad is [numActOut, Co]. outlist receives two tensors, which are sums over the pairs (i, o):
+
+    - inputGrad, in the shape of features: inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ.
+    - filtersGrad, in the shape of filters: filtersGrad[k] = Σ features[i]ᵀ · outGrad[o].
+
+    If _subM is not 0, numActOut is N.
     """
 
 
@@ -240,7 +258,7 @@ def diopiFusedIndiceConvBatchnormMmcv(
 ):
     """Compute `diopiIndiceConvMmcv`, and add bias [Co] to every row, including rows that occur in no pair.
 
-    The bias is added with _subM too; MMCV's kernel omits it there.
+    The bias is also added if _subM is not 0; MMCV's kernel omits it in this case.
     """
 
 
