@@ -1,13 +1,18 @@
 """Normalization layers and vector norms, with their gradients.
 
-The following holds unless a docstring says otherwise. var is the biased variance (divided by the number of elements).
-Statistics are computed in float32 or wider. A NULL weight means 1 and a NULL bias means 0. weight, bias and running
-statistics have input's dtype; if input is half precision, they may also be float32. `out` and `grad_input` have the
-shape and dtype of `input`; grad_weight and grad_bias have the shape and dtype of weight. Gradients whose handle is NULL
-are skipped; the other gradients are still computed. A parameter, statistic or gradient of another size is an error:
-nothing is broadcast. In gradients dy is grad_output, x is input, and x̂ is (x − mean) · invstd.
-For a norm over a list `dim`: len 0 means all axes; negative axes count from the end; an axis out of range or named
-twice is an error.
+The following holds unless a docstring says otherwise:
+
+- var is the biased variance: the sum of the squared deviations is divided by the number of elements. Statistics are
+  computed in float32 or wider.
+- A NULL weight means 1 and a NULL bias means 0. weight, bias and running statistics have the dtype of input; if input
+  is half precision, they may also be float32.
+- `out` and `grad_input` have the shape and dtype of `input`. grad_weight and grad_bias have the shape and dtype of
+  weight.
+- Gradients whose handle is NULL are skipped. The other gradients are still computed.
+- A parameter, statistic or gradient of another size is an error: nothing is broadcast.
+- In gradients, dy is grad_output, x is input, and x̂ is (x − mean) · invstd.
+- A list `dim` names the axes of a norm. An empty list means all axes, and negative axes count from the end. An axis
+  that is out of range or named twice is an error.
 """
 
 from collections.abc import Sequence
@@ -155,8 +160,12 @@ def diopiBatchNormBackward(
 def diopiBatchNormStats(ctx: Context, mean: Out, invstd: Out, input: In, eps: f64):
     """Compute mean and 1/√(var + eps) of every channel of one worker's batch.
 
-    This is the first step of synchronized batch normalization. input: (N, C, …), rank 2 or more. mean, invstd: (C),
-    float32 for half-precision input. There are no running statistics.
+    This is the first step of synchronized batch normalization, in which several workers normalize one batch together.
+
+    - input: (N, C, …), rank 2 or more.
+    - mean, invstd: (C), float32 for half-precision input.
+
+    There are no running statistics.
 
     Source: torch.batch_norm_stats.
     """
@@ -185,10 +194,17 @@ def diopiBatchNormGatherStatsWithCounts(
 ):
     """Combine the statistics of W workers into those of the whole batch, and update the running statistics.
 
-    mean_all, invstd_all: (W, C), results of `diopiBatchNormStats`; counts: (W), floating-point, the number of elements
-    per channel of each worker; mean, invstd and the running statistics: (C).
-    With var_k = 1/invstd_k² − eps and n = Σ counts_k: mean = Σ counts_k·mean_k / n,
-    var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
+    - input: only its dtype and shape are read.
+    - mean_all, invstd_all: (W, C), results of `diopiBatchNormStats`.
+    - counts: (W), floating-point, the number of elements per channel of each worker.
+    - mean, invstd, running_mean, running_var: (C).
+
+    With var_k = 1/invstd_k² − eps and n = Σ counts_k, the call computes in this order:
+
+    1. mean = Σ counts_k·mean_k / n.
+    2. var = Σ counts_k·(var_k + (mean_k − mean)²) / n.
+    3. invstd = 1/√(var + eps).
+
     If the caller passes running statistics, they become (1 − momentum)·old + momentum·new, where the new variance is
     var·n/(n − 1).
 
@@ -248,11 +264,15 @@ def diopiBatchNormBackwardElemt(
     sum_dy_xmu: Sized,
     count: In,
 ):
-    """Compute the input's gradient of synchronized batch normalization from sums over all workers.
+    """Compute the gradient of synchronized batch normalization with respect to its input, from sums over all workers.
 
-    grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, where n is the sum of count.
-    dy, x, grad_input: (N, C, …); count: (W), int32, the number of elements per channel of each worker; all other
-    tensors: (C), float32 if dy and x are half precision.
+    grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight. Here dy is grad_out, x is input, and
+    n is the sum of count.
+
+    - grad_out, input, grad_input: (N, C, …).
+    - count: (W), int32, the number of elements per channel of each worker.
+    - all other tensors: (C), float32 if grad_out and input are half precision. sum_dy and sum_dy_xmu are the results of
+      `diopiBatchNormBackwardReduce`, summed over all workers.
 
     Source: torch.batch_norm_backward_elemt.
     """
@@ -271,8 +291,9 @@ def diopiBatchNormElemt(
 ):
     """Normalize with the statistics that the caller passes: (input − mean)·invstd·weight + bias.
 
-    input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C). mean and invstd are float32 if input is half
-    precision.
+    - input: (N, C, …), rank 2 or more.
+    - weight, bias, mean, invstd: (C). mean and invstd are float32 if input is half precision.
+    - eps: has no effect, because invstd already includes it.
 
     Source: torch.batch_norm_elemt.
     """
@@ -327,9 +348,12 @@ def diopiLayerNormBackward(
 ):
     """Compute the gradients of `diopiLayerNorm` from the saved statistics mean and rstd = 1/√(var + eps).
 
-    With g = dy·weight and E the mean over the normalized axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
-    grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
-    are converted to a wider type first.
+    Let g = dy·weight, and let E be the mean over the normalized axes:
+
+    - grad_input = rstd · (g − E g − x̂·E(g·x̂)).
+    - grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes.
+
+    mean and rstd may be half precision; they are converted to a wider type first.
 
     Source: torch.ops.aten.native_layer_norm_backward.
     """
@@ -353,12 +377,13 @@ def diopiLayerNormGB(
 ):
     """Compute `diopiLayerNorm` over the axes from begin_norm_axis on.
 
-    running_mean and running_var are results whose names are misleading: they are the mean and 1/√(var + eps), with the
-    shape of the axes before begin_norm_axis. They are float32 for half-precision input, or have any other
-    floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of no
-    elements.
-    weight, bias: tensors with the shape of the normalized axes. begin_norm_axis may be negative and must name an axis
-    of input.
+    - running_mean, running_var: two results. Despite their names, they are the mean and 1/√(var + eps), in the shape of
+      the axes before begin_norm_axis. They are float32 for half-precision input, or have any other floating-point dtype
+      that the caller chooses.
+    - weight, bias: tensors with the shape of the normalized axes.
+    - begin_norm_axis: an axis of input, which may be negative.
+
+    `diopiLayerNorm` specifies infinite means and the statistics of no elements.
 
     Source: as `diopiLayerNorm`.
     """
@@ -404,12 +429,15 @@ def diopiGroupNorm(
 ):
     """Normalize groups of channels, separately for every sample: (x − mean) / √(var + eps) · weight + bias.
 
-    input: (N, C, …), rank 2 or more. The C channels are divided into num_groups groups of equal size, each of
-    consecutive channels. A group's mean and var are computed over its channels and all axes after the channel axis.
-    weight, bias: (C). save_mean and save_invstd: mean and 1/√(var + eps), (N, num_groups), in weight's dtype or any
-    other floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of
-    no elements.
-    Errors: num_groups < 1 or not a divisor of C; weight or bias of another size.
+    - input: (N, C, …), rank 2 or more. The C channels are divided into num_groups groups of equal size, each of
+      consecutive channels. The mean and var of a group are computed over its channels and all axes after the channel
+      axis.
+    - weight, bias: (C).
+    - save_mean, save_invstd: mean and 1/√(var + eps), (N, num_groups). They have the dtype of weight, or any other
+      floating-point dtype that the caller chooses.
+
+    `diopiLayerNorm` specifies infinite means and the statistics of no elements. Errors: num_groups < 1 or not a divisor
+    of C; weight or bias of another size.
 
     Source: torch.nn.functional.group_norm, torch.native_group_norm.
     """
@@ -430,9 +458,10 @@ def diopiGroupNormBackward(
 ):
     """Compute the gradients of `diopiGroupNorm` from the saved statistics mean and rstd = 1/√(var + eps).
 
-    mean, rstd: (N, num_groups). With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g −
-    x̂·E(g·x̂)).
-    grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes except 1.
+    mean and rstd are (N, num_groups). Let g = dy·weight, and let E be the mean over a group:
+
+    - grad_input = rstd · (g − E g − x̂·E(g·x̂)).
+    - grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C), summed over all axes except 1.
 
     Source: torch.ops.aten.native_group_norm_backward.
     """
@@ -483,8 +512,10 @@ def diopiInstanceNormBackward(
 ):
     """Compute the gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are recomputed from input.
 
-    With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
-    grad_scale = Σ dy·x̂ and grad_bias = Σ dy, with scale's shape, summed over axis 0 and the axes from `axis` on.
+    Let g = dy·scale, and let E be the mean over the axes from `axis` on:
+
+    - grad_input = rstd · (g − E g − x̂·E(g·x̂)), where x̂ = (x − mean)·rstd.
+    - grad_scale = Σ dy·x̂ and grad_bias = Σ dy, in the shape of scale, summed over axis 0 and the axes from `axis` on.
 
     Source: the gradient of torch.nn.functional.instance_norm.
     """
@@ -519,8 +550,12 @@ def diopiNormalizeBackward(
 ):
     """Compute the gradient of `diopiNormalize`; the norm is recomputed from input.
 
-    With r = ‖x‖ₚ along axis, the gradient is dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, and dy/eps where r < eps. Σ is
-    the sum along axis; `diopiNormBackward` defines ∂r/∂x. All tensors have the same shape.
+    Let r = ‖x‖ₚ along axis, and let Σ be the sum along axis:
+
+    - Where r ≥ eps, the gradient is dy/r − ∂r/∂x · Σ(dy·x)/r². `diopiNormBackward` defines ∂r/∂x.
+    - Where r < eps, the gradient is dy/eps.
+
+    All tensors have the same shape.
 
     Source: the gradient of torch.nn.functional.normalize.
     """
@@ -576,8 +611,9 @@ def diopiLinalgVecNorm(
 def diopiForeachnormScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, ord: Order):
     """Compute the norm of each of inputSize tensors: outs[i] is the vector norm of all elements of inputs[i].
 
-    The order of the norm is `ord`, which has the meaning of p in `diopiNorm` and is usually 1, 2 or ∞. outs[i]: 0-d, in
-    inputs[i]'s dtype or a wider one. A tensor without elements has norm 0; for ord < 0 or ord = ∞ it is an error.
+    The order of the norm is `ord`, which has the meaning of p in `diopiNorm` and is usually 1, 2 or ∞. outs[i] is 0-d,
+    in the dtype of inputs[i] or a wider one. A tensor without elements has norm 0; for ord < 0 or ord = ∞ it is an
+    error. If inputSize is 0, the call does nothing.
 
     Source: torch._foreach_norm.
     """
