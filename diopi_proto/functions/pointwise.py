@@ -60,7 +60,8 @@ def diopiSign(ctx: Context, out: Out, input: In):
 def diopiSgn(ctx: Context, out: Out, input: In):
     """Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
 
-    For a complex input, the quotient is rounded, and it is 0 if input is 0. bool values do not change.
+    For a complex input, the quotient is rounded, and it is 0 if input is 0. |input| is the modulus. bool values do not
+    change.
 
     Source: torch.sgn.
     """
@@ -90,7 +91,7 @@ def diopiCeil(ctx: Context, out: Out, input: In):
 def diopiSqrt(ctx: Context, out: Out, input: In):
     """Compute the square root √input.
 
-    The result is NaN for negative numbers, and −0 for −0.
+    The result is NaN for negative numbers, −0 for −0, and ∞ for ∞.
 
     Source: torch.sqrt.
     """
@@ -100,7 +101,7 @@ def diopiSqrt(ctx: Context, out: Out, input: In):
 def diopiRsqrt(ctx: Context, out: Out, input: In):
     """Compute the reciprocal square root 1/√input.
 
-    The result is ∞ for 0, −∞ for −0, and NaN for negative numbers.
+    The result is ∞ for 0, −∞ for −0, 0 for ∞, and NaN for negative numbers.
 
     Source: torch.rsqrt.
     """
@@ -178,6 +179,8 @@ def diopiAtan(ctx: Context, out: Out, input: In):
 def diopiSinh(ctx: Context, out: Out, input: In):
     """Compute the hyperbolic sine (exp(input) − exp(−input)) / 2.
 
+    The result is ±∞ for ±∞ and where it overflows, and −0 for −0.
+
     Source: torch.sinh.
     """
 
@@ -186,13 +189,17 @@ def diopiSinh(ctx: Context, out: Out, input: In):
 def diopiCosh(ctx: Context, out: Out, input: In):
     """Compute the hyperbolic cosine (exp(input) + exp(−input)) / 2.
 
+    The result is ∞ for ±∞ and where it overflows.
+
     Source: torch.cosh.
     """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiTanhInp", backward="diopiTanhBackward")
 def diopiTanh(ctx: Context, out: Out, input: In):
-    """Compute the hyperbolic tangent sinh(input) / cosh(input).
+    """Compute the hyperbolic tangent sinh(input) / cosh(input), without overflow.
+
+    The result is ±1 for ±∞, and −0 for −0.
 
     Source: torch.tanh.
     """
@@ -210,7 +217,9 @@ def diopiTanhBackward(ctx: Context, grad_input: Out, grad_output: In, output: In
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAsinhInp")
 def diopiAsinh(ctx: Context, out: Out, input: In):
-    """Compute the inverse hyperbolic sine.
+    """Compute the inverse hyperbolic sine ln(x + √(x² + 1)), where x is input.
+
+    The result is ±∞ for ±∞.
 
     Source: torch.asinh.
     """
@@ -218,9 +227,9 @@ def diopiAsinh(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAcoshInp")
 def diopiAcosh(ctx: Context, out: Out, input: In):
-    """Compute the inverse hyperbolic cosine.
+    """Compute the inverse hyperbolic cosine ln(x + √(x² − 1)), where x is input. The result is not negative.
 
-    The result is NaN below 1.
+    The result is ∞ for ∞, and NaN below 1.
 
     Source: torch.acosh.
     """
@@ -228,7 +237,7 @@ def diopiAcosh(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAtanhInp")
 def diopiAtanh(ctx: Context, out: Out, input: In):
-    """Compute the inverse hyperbolic tangent.
+    """Compute the inverse hyperbolic tangent ln((1 + x) / (1 − x)) / 2, where x is input.
 
     The result is ±∞ for ±1, and NaN outside [−1, 1].
 
@@ -260,7 +269,7 @@ def diopiExpm1(ctx: Context, out: Out, input: In):
 def diopiLog(ctx: Context, out: Out, input: In):
     """Compute the natural logarithm.
 
-    The result is −∞ for ±0, and NaN for negative numbers.
+    The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
 
     Source: torch.log.
     """
@@ -270,7 +279,7 @@ def diopiLog(ctx: Context, out: Out, input: In):
 def diopiLog2(ctx: Context, out: Out, input: In):
     """Compute the logarithm to base 2.
 
-    The result is −∞ for ±0, and NaN for negative numbers.
+    The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
 
     Source: torch.log2.
     """
@@ -280,7 +289,7 @@ def diopiLog2(ctx: Context, out: Out, input: In):
 def diopiLog10(ctx: Context, out: Out, input: In):
     """Compute the logarithm to base 10.
 
-    The result is −∞ for ±0, and NaN for negative numbers.
+    The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
 
     Source: torch.log10.
     """
@@ -300,13 +309,15 @@ def diopiLog1p(ctx: Context, out: Out, input: In):
 def diopiErf(ctx: Context, out: Out, input: In):
     """Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
 
+    The result is ±1 for ±∞.
+
     Source: torch.erf.
     """
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiErfinvInp")
 def diopiErfinv(ctx: Context, out: Out, input: In):
-    """Compute the inverse of the error function.
+    """Compute the inverse of the error function: the number y with erf(y) = input (`diopiErf`).
 
     The result is ±∞ for ±1, and NaN outside [−1, 1].
 
@@ -318,7 +329,7 @@ def diopiErfinv(ctx: Context, out: Out, input: In):
 def diopiIsNan(ctx: Context, out: Out, input: In):
     """Return true where input is NaN; a complex number is NaN if either part is NaN.
 
-    The result is false everywhere for integers and bool.
+    The result is bool. It is false everywhere for integers and bool.
 
     Source: torch.isnan.
     """
@@ -334,9 +345,9 @@ def diopiBitwiseNot(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=all_dtypes, result=truth, inplace="diopiLogicalNotInp")
 def diopiLogicalNot(ctx: Context, out: Out, input: In):
-    """Return true where input is zero, as bool; NaN counts as nonzero.
+    """Return true where input is zero.
 
-    The in-place form writes 0 and 1 in input's dtype.
+    The result is bool, and NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
 
     Source: torch.logical_not.
     """

@@ -1578,7 +1578,7 @@ DIOPI_WEAK diopiError_t diopiCeil(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * Compute the square root √input.
  *
- * The result is NaN for negative numbers, and −0 for −0.
+ * The result is NaN for negative numbers, −0 for −0, and ∞ for ∞.
  *
  * Source: torch.sqrt.
  *
@@ -1589,7 +1589,7 @@ DIOPI_WEAK diopiError_t diopiSqrtInp(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Compute the square root √input.
  *
- * The result is NaN for negative numbers, and −0 for −0.
+ * The result is NaN for negative numbers, −0 for −0, and ∞ for ∞.
  *
  * Source: torch.sqrt.
  *
@@ -1603,7 +1603,7 @@ DIOPI_WEAK diopiError_t diopiSqrt(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * Compute the reciprocal square root 1/√input.
  *
- * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers.
+ * The result is ∞ for 0, −∞ for −0, 0 for ∞, and NaN for negative numbers.
  *
  * Source: torch.rsqrt.
  *
@@ -1614,7 +1614,7 @@ DIOPI_WEAK diopiError_t diopiRsqrtInp(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Compute the reciprocal square root 1/√input.
  *
- * The result is ∞ for 0, −∞ for −0, and NaN for negative numbers.
+ * The result is ∞ for 0, −∞ for −0, 0 for ∞, and NaN for negative numbers.
  *
  * Source: torch.rsqrt.
  *
@@ -1753,6 +1753,8 @@ DIOPI_WEAK diopiError_t diopiTan(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * Compute the hyperbolic sine (exp(input) − exp(−input)) / 2.
  *
+ * The result is ±∞ for ±∞ and where it overflows, and −0 for −0.
+ *
  * Source: torch.sinh.
  *
  * Family: pointwise.
@@ -1761,6 +1763,8 @@ DIOPI_WEAK diopiError_t diopiSinhInp(diopiContextHandle_t ctx, diopiTensorHandle
 
 /**
  * Compute the hyperbolic sine (exp(input) − exp(−input)) / 2.
+ *
+ * The result is ±∞ for ±∞ and where it overflows, and −0 for −0.
  *
  * Source: torch.sinh.
  *
@@ -1774,6 +1778,8 @@ DIOPI_WEAK diopiError_t diopiSinh(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * Compute the hyperbolic cosine (exp(input) + exp(−input)) / 2.
  *
+ * The result is ∞ for ±∞ and where it overflows.
+ *
  * Source: torch.cosh.
  *
  * Family: pointwise.
@@ -1782,6 +1788,8 @@ DIOPI_WEAK diopiError_t diopiCoshInp(diopiContextHandle_t ctx, diopiTensorHandle
 
 /**
  * Compute the hyperbolic cosine (exp(input) + exp(−input)) / 2.
+ *
+ * The result is ∞ for ±∞ and where it overflows.
  *
  * Source: torch.cosh.
  *
@@ -1793,7 +1801,9 @@ DIOPI_WEAK diopiError_t diopiCosh(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * In-place form of `diopiTanh`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compute the hyperbolic tangent sinh(input) / cosh(input).
+ * Compute the hyperbolic tangent sinh(input) / cosh(input), without overflow.
+ *
+ * The result is ±1 for ±∞, and −0 for −0.
  *
  * Source: torch.tanh.
  *
@@ -1802,7 +1812,9 @@ DIOPI_WEAK diopiError_t diopiCosh(diopiContextHandle_t ctx, diopiTensorHandle_t 
 DIOPI_WEAK diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Compute the hyperbolic tangent sinh(input) / cosh(input).
+ * Compute the hyperbolic tangent sinh(input) / cosh(input), without overflow.
+ *
+ * The result is ±1 for ±∞, and −0 for −0.
  *
  * Source: torch.tanh.
  *
@@ -1847,7 +1859,9 @@ DIOPI_WEAK diopiError_t diopiAtanInp(diopiContextHandle_t ctx, diopiTensorHandle
  * In-place form of `diopiAsinh`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compute the inverse hyperbolic sine.
+ * Compute the inverse hyperbolic sine ln(x + √(x² + 1)), where x is input.
+ *
+ * The result is ±∞ for ±∞.
  *
  * Source: torch.asinh.
  *
@@ -1856,7 +1870,9 @@ DIOPI_WEAK diopiError_t diopiAtanInp(diopiContextHandle_t ctx, diopiTensorHandle
 DIOPI_WEAK diopiError_t diopiAsinhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Compute the inverse hyperbolic sine.
+ * Compute the inverse hyperbolic sine ln(x + √(x² + 1)), where x is input.
+ *
+ * The result is ±∞ for ±∞.
  *
  * Source: torch.asinh.
  *
@@ -1868,9 +1884,9 @@ DIOPI_WEAK diopiError_t diopiAsinh(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place form of `diopiAcosh`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compute the inverse hyperbolic cosine.
+ * Compute the inverse hyperbolic cosine ln(x + √(x² − 1)), where x is input. The result is not negative.
  *
- * The result is NaN below 1.
+ * The result is ∞ for ∞, and NaN below 1.
  *
  * Source: torch.acosh.
  *
@@ -1879,9 +1895,9 @@ DIOPI_WEAK diopiError_t diopiAsinh(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_WEAK diopiError_t diopiAcoshInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Compute the inverse hyperbolic cosine.
+ * Compute the inverse hyperbolic cosine ln(x + √(x² − 1)), where x is input. The result is not negative.
  *
- * The result is NaN below 1.
+ * The result is ∞ for ∞, and NaN below 1.
  *
  * Source: torch.acosh.
  *
@@ -1893,7 +1909,7 @@ DIOPI_WEAK diopiError_t diopiAcosh(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place form of `diopiAtanh`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compute the inverse hyperbolic tangent.
+ * Compute the inverse hyperbolic tangent ln((1 + x) / (1 − x)) / 2, where x is input.
  *
  * The result is ±∞ for ±1, and NaN outside [−1, 1].
  *
@@ -1904,7 +1920,7 @@ DIOPI_WEAK diopiError_t diopiAcosh(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_WEAK diopiError_t diopiAtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Compute the inverse hyperbolic tangent.
+ * Compute the inverse hyperbolic tangent ln((1 + x) / (1 − x)) / 2, where x is input.
  *
  * The result is ±∞ for ±1, and NaN outside [−1, 1].
  *
@@ -2052,7 +2068,7 @@ DIOPI_WEAK diopiError_t diopiExpm1(diopiContextHandle_t ctx, diopiTensorHandle_t
  *
  * Compute the natural logarithm.
  *
- * The result is −∞ for ±0, and NaN for negative numbers.
+ * The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
  *
  * Source: torch.log.
  *
@@ -2063,7 +2079,7 @@ DIOPI_WEAK diopiError_t diopiLogInp(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Compute the natural logarithm.
  *
- * The result is −∞ for ±0, and NaN for negative numbers.
+ * The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
  *
  * Source: torch.log.
  *
@@ -2077,7 +2093,7 @@ DIOPI_WEAK diopiError_t diopiLog(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * Compute the logarithm to base 2.
  *
- * The result is −∞ for ±0, and NaN for negative numbers.
+ * The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
  *
  * Source: torch.log2.
  *
@@ -2088,7 +2104,7 @@ DIOPI_WEAK diopiError_t diopiLog2Inp(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Compute the logarithm to base 2.
  *
- * The result is −∞ for ±0, and NaN for negative numbers.
+ * The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
  *
  * Source: torch.log2.
  *
@@ -2102,7 +2118,7 @@ DIOPI_WEAK diopiError_t diopiLog2(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * Compute the logarithm to base 10.
  *
- * The result is −∞ for ±0, and NaN for negative numbers.
+ * The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
  *
  * Source: torch.log10.
  *
@@ -2113,7 +2129,7 @@ DIOPI_WEAK diopiError_t diopiLog10Inp(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Compute the logarithm to base 10.
  *
- * The result is −∞ for ±0, and NaN for negative numbers.
+ * The result is −∞ for ±0, ∞ for ∞, and NaN for negative numbers.
  *
  * Source: torch.log10.
  *
@@ -2152,6 +2168,8 @@ DIOPI_WEAK diopiError_t diopiLog1p(diopiContextHandle_t ctx, diopiTensorHandle_t
  *
  * Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
  *
+ * The result is ±1 for ±∞.
+ *
  * Source: torch.erf.
  *
  * Family: pointwise.
@@ -2160,6 +2178,8 @@ DIOPI_WEAK diopiError_t diopiErfInp(diopiContextHandle_t ctx, diopiTensorHandle_
 
 /**
  * Compute the error function 2/√π · ∫₀ˣ exp(−t²) dt, where x is input.
+ *
+ * The result is ±1 for ±∞.
  *
  * Source: torch.erf.
  *
@@ -3182,9 +3202,9 @@ DIOPI_WEAK diopiError_t diopiLogicalOrInp(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t other);
 
 /**
- * Return true where input is zero, as bool; NaN counts as nonzero.
+ * Return true where input is zero.
  *
- * The in-place form writes 0 and 1 in input's dtype.
+ * The result is bool, and NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
  *
  * Source: torch.logical_not.
  *
@@ -3197,9 +3217,9 @@ DIOPI_WEAK diopiError_t diopiLogicalNot(diopiContextHandle_t ctx, diopiTensorHan
  * In-place form of `diopiLogicalNot`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Return true where input is zero, as bool; NaN counts as nonzero.
+ * Return true where input is zero.
  *
- * The in-place form writes 0 and 1 in input's dtype.
+ * The result is bool, and NaN counts as nonzero. The in-place form writes 0 and 1 in the dtype of input.
  *
  * Source: torch.logical_not.
  *
@@ -6198,7 +6218,7 @@ DIOPI_WEAK diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, di
                                                     diopiSize_t in_size, bool align_corners, const char* mode);
 
 /**
- * Compute the inverse of the error function.
+ * Compute the inverse of the error function: the number y with erf(y) = input (`diopiErf`).
  *
  * The result is ±∞ for ±1, and NaN outside [−1, 1].
  *
@@ -6212,7 +6232,7 @@ DIOPI_WEAK diopiError_t diopiErfinv(diopiContextHandle_t ctx, diopiTensorHandle_
  * In-place form of `diopiErfinv`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compute the inverse of the error function.
+ * Compute the inverse of the error function: the number y with erf(y) = input (`diopiErf`).
  *
  * The result is ±∞ for ±1, and NaN outside [−1, 1].
  *
@@ -6400,7 +6420,8 @@ DIOPI_WEAK diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
  *
- * For a complex input, the quotient is rounded, and it is 0 if input is 0. bool values do not change.
+ * For a complex input, the quotient is rounded, and it is 0 if input is 0. |input| is the modulus. bool values do not
+ * change.
  *
  * Source: torch.sgn.
  *
@@ -6414,7 +6435,8 @@ DIOPI_WEAK diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * Compute the sign of a real input as `diopiSign` does, and input / |input| for a complex input.
  *
- * For a complex input, the quotient is rounded, and it is 0 if input is 0. bool values do not change.
+ * For a complex input, the quotient is rounded, and it is 0 if input is 0. |input| is the modulus. bool values do not
+ * change.
  *
  * Source: torch.sgn.
  *
@@ -6425,7 +6447,7 @@ DIOPI_WEAK diopiError_t diopiSgnInp(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Return true where input is NaN; a complex number is NaN if either part is NaN.
  *
- * The result is false everywhere for integers and bool.
+ * The result is bool. It is false everywhere for integers and bool.
  *
  * Source: torch.isnan.
  *
