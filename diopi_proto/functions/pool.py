@@ -3,23 +3,34 @@
 The input is (N, C, spatial…) or, without the batch axis, (C, spatial…). The result has the same leading axes; gradient
 results have input's shape. N may be 0. Lists have one entry per spatial axis, in the order of the axes.
 
-Sliding windows: window o of an axis covers the positions o · stride + i · dilation − padding, 0 ≤ i < kernel_size.
-kernel_size, stride and dilation are at least 1. An empty `stride` list means kernel_size. 0 ≤ padding ≤ kernel_size /
-2. With the extent dilation · (kernel_size − 1) + 1, an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows.
-With `ceil_mode` the quotient is rounded up, but a last window that would start in or beyond the padding at the end is
-omitted. A result with a spatial size below 1 is an error.
+Sliding windows:
 
-Maximum pooling: padding is never the maximum; a NaN is. If several elements are equal, the first one of the window in
-row-major order is the maximum. Positions are offsets into the row-major spatial axes of one channel, without padding.
-They are int64, or int32 if the caller passes an int32 tensor. Among several NaNs the position is that of the last one.
+- Window o of an axis covers the positions o · stride + i · dilation − padding for 0 ≤ i < kernel_size.
+- kernel_size, stride and dilation are at least 1. An empty `stride` list means kernel_size. 0 ≤ padding ≤ kernel_size /
+  2, whatever the dilation.
+- With the extent dilation · (kernel_size − 1) + 1, an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows.
+- If `ceil_mode` is true, the quotient is rounded up. A last window that would start in or beyond the padding at the end
+  is omitted.
+- A result with a spatial size below 1 is an error.
 
-Average pooling: the result is the sum over the window divided by the number of its positions; positions outside the
-input count as 0 in the sum. With `count_include_pad` the number counts the positions inside the padded input, otherwise
-the positions inside the input. Positions that only `ceil_mode` adds never count. If a function has a `divisor_override`
-and it is not NULL, it is the divisor instead; 0 is an error.
+Maximum pooling:
 
-Adaptive windows: window o of n on an axis of `size` covers ⌊o · size / n⌋ … ⌈(o + 1) · size / n⌉ − 1; `output_size`
-gives n per axis, n ≥ 0.
+- Padding is never the maximum. If a window contains a NaN, the maximum is NaN.
+- Positions are offsets into the row-major spatial axes of one channel, without padding. They are int64, or int32 if the
+  caller passes an int32 tensor.
+- Among several equal maxima, the position is that of the first one in row-major order. Among several NaNs, it is that
+  of the last one.
+
+Average pooling:
+
+- The result is the sum over the window, divided by the number of its positions. Positions outside the input count as 0
+  in the sum.
+- If `count_include_pad` is true, the number counts the positions inside the padded input. Otherwise, it counts the
+  positions inside the input. Positions that only `ceil_mode` adds never count.
+- If a function has a `divisor_override` and it is not NULL, it is the divisor instead; 0 is an error.
+
+Adaptive windows: `output_size` contains the number n ≥ 0 of windows of each axis. Window o on an axis of `size`
+elements covers the elements ⌊o · size / n⌋ to ⌈(o + 1) · size / n⌉ − 1.
 
 Gradients: `grad_output` has the shape of the forward result. Only the shape of `input` is read. The gradient of maximum
 pooling adds each element of grad_output at the position of the maximum. The gradient of average pooling adds an equal
@@ -92,8 +103,8 @@ def diopiMaxPoolWithIndices(
     """Compute `diopiMaxPool{rank}d`, and write the positions of the maxima to `indices`, which has out's shape.
 
     A position is the row-major index of an element among the elements of its channel. If several elements of a window
-    are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
-    last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+    are equal maxima, the position is that of the first one. If a window contains NaNs, it is the position of the last
+    NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
     because PyTorch's position depends on the memory format.
 
     Source: torch.nn.functional.max_pool{rank}d with return_indices.
@@ -236,8 +247,8 @@ def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Extents
 def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Compute the gradient of `diopiAdaptiveAvgPool{rank}d`.
 
-    Every element of grad_output is divided by the size of its window and added to each position of the window.
-    grad_output's spatial sizes are the output_size of the forward function.
+    Every element of grad_output is divided by the size of its window and added to each position of the window. The
+    spatial sizes of grad_output are the output_size of the forward function.
 
     Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool{rank}d.
     """
@@ -267,7 +278,7 @@ def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Extents
 def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input: In, output_size: Extents):
     """Compute `diopiAdaptiveMaxPool{rank}d`, and write the positions of the maxima to `indices`, which has out's shape.
 
-    Among several equal maxima the position is that of the first, among several NaNs that of the last.
+    Among several equal maxima, the position is that of the first one. Among several NaNs, it is that of the last one.
 
     Source: torch.nn.functional.adaptive_max_pool{rank}d with return_indices.
     """
@@ -319,9 +330,12 @@ def diopiPool(
 ):
     """Pool input (N, C, {axes}) as `mode` ("max" or "avg") and `adaptive` select.
 
-    If `adaptive` is false, the function is `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize;
-    `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
-    `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d` with `output_size`. Any other mode is an error.
+    - If `adaptive` is false, the function is `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize.
+      `exclusive` is the opposite of count_include_pad.
+    - If `adaptive` is true, the function is `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d` with
+      `output_size`.
+
+    Any other mode is an error.
 
     Source: the PyTorch functions of these names.
     """
@@ -358,8 +372,9 @@ def diopiPoolBackward(
 ):
     """Compute the gradient of `diopiPool{rank}d`, with the same attributes.
 
-    The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
-    the mode "max" requires it. Any other mode is an error.
+    The shape of grad_output determines the output_size of adaptive pooling. `indices` is the result `indices` of
+    `diopiMaxPool{rank}dWithIndices` or `diopiAdaptiveMaxPool{rank}dWithIndices`. The mode "max" requires it; for "avg"
+    it may be NULL. Any other mode is an error.
 
     Source: the chain rule, as PyTorch's autograd of the pooling functions.
     """

@@ -231,23 +231,34 @@ extern "C" {
  * The input is (N, C, spatial…) or, without the batch axis, (C, spatial…). The result has the same leading axes; gradient
  * results have input's shape. N may be 0. Lists have one entry per spatial axis, in the order of the axes.
  *
- * Sliding windows: window o of an axis covers the positions o · stride + i · dilation − padding, 0 ≤ i < kernel_size.
- * kernel_size, stride and dilation are at least 1. An empty `stride` list means kernel_size. 0 ≤ padding ≤ kernel_size /
- * 2. With the extent dilation · (kernel_size − 1) + 1, an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows.
- * With `ceil_mode` the quotient is rounded up, but a last window that would start in or beyond the padding at the end is
- * omitted. A result with a spatial size below 1 is an error.
+ * Sliding windows:
  *
- * Maximum pooling: padding is never the maximum; a NaN is. If several elements are equal, the first one of the window in
- * row-major order is the maximum. Positions are offsets into the row-major spatial axes of one channel, without padding.
- * They are int64, or int32 if the caller passes an int32 tensor. Among several NaNs the position is that of the last one.
+ * - Window o of an axis covers the positions o · stride + i · dilation − padding for 0 ≤ i < kernel_size.
+ * - kernel_size, stride and dilation are at least 1. An empty `stride` list means kernel_size. 0 ≤ padding ≤ kernel_size /
+ *   2, whatever the dilation.
+ * - With the extent dilation · (kernel_size − 1) + 1, an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows.
+ * - If `ceil_mode` is true, the quotient is rounded up. A last window that would start in or beyond the padding at the end
+ *   is omitted.
+ * - A result with a spatial size below 1 is an error.
  *
- * Average pooling: the result is the sum over the window divided by the number of its positions; positions outside the
- * input count as 0 in the sum. With `count_include_pad` the number counts the positions inside the padded input, otherwise
- * the positions inside the input. Positions that only `ceil_mode` adds never count. If a function has a `divisor_override`
- * and it is not NULL, it is the divisor instead; 0 is an error.
+ * Maximum pooling:
  *
- * Adaptive windows: window o of n on an axis of `size` covers ⌊o · size / n⌋ … ⌈(o + 1) · size / n⌉ − 1; `output_size`
- * gives n per axis, n ≥ 0.
+ * - Padding is never the maximum. If a window contains a NaN, the maximum is NaN.
+ * - Positions are offsets into the row-major spatial axes of one channel, without padding. They are int64, or int32 if the
+ *   caller passes an int32 tensor.
+ * - Among several equal maxima, the position is that of the first one in row-major order. Among several NaNs, it is that
+ *   of the last one.
+ *
+ * Average pooling:
+ *
+ * - The result is the sum over the window, divided by the number of its positions. Positions outside the input count as 0
+ *   in the sum.
+ * - If `count_include_pad` is true, the number counts the positions inside the padded input. Otherwise, it counts the
+ *   positions inside the input. Positions that only `ceil_mode` adds never count.
+ * - If a function has a `divisor_override` and it is not NULL, it is the divisor instead; 0 is an error.
+ *
+ * Adaptive windows: `output_size` contains the number n ≥ 0 of windows of each axis. Window o on an axis of `size`
+ * elements covers the elements ⌊o · size / n⌋ to ⌈(o + 1) · size / n⌉ − 1.
  *
  * Gradients: `grad_output` has the shape of the forward result. Only the shape of `input` is read. The gradient of maximum
  * pooling adds each element of grad_output at the position of the maximum. The gradient of average pooling adds an equal
@@ -827,8 +838,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTe
  * Compute `diopiMaxPool1d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
  * A position is the row-major index of an element among the elements of its channel. If several elements of a window
- * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
- * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+ * are equal maxima, the position is that of the first one. If a window contains NaNs, it is the position of the last
+ * NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
  * because PyTorch's position depends on the memory format.
  *
  * Source: torch.nn.functional.max_pool1d with return_indices.
@@ -882,7 +893,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute `diopiAdaptiveMaxPool1d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ * Among several equal maxima, the position is that of the first one. Among several NaNs, it is that of the last one.
  *
  * Source: torch.nn.functional.adaptive_max_pool1d with return_indices.
  *
@@ -911,8 +922,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx,
 /**
  * Compute the gradient of `diopiAdaptiveAvgPool1d`.
  *
- * Every element of grad_output is divided by the size of its window and added to each position of the window.
- * grad_output's spatial sizes are the output_size of the forward function.
+ * Every element of grad_output is divided by the size of its window and added to each position of the window. The
+ * spatial sizes of grad_output are the output_size of the forward function.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool1d.
  *
@@ -939,9 +950,12 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTe
 /**
  * Pool input (N, C, L) as `mode` ("max" or "avg") and `adaptive` select.
  *
- * If `adaptive` is false, the function is `diopiMaxPool1d` or `diopiAvgPool1d` with kernel_size = ksize;
- * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
- * `diopiAdaptiveMaxPool1d` or `diopiAdaptiveAvgPool1d` with `output_size`. Any other mode is an error.
+ * - If `adaptive` is false, the function is `diopiMaxPool1d` or `diopiAvgPool1d` with kernel_size = ksize.
+ *   `exclusive` is the opposite of count_include_pad.
+ * - If `adaptive` is true, the function is `diopiAdaptiveMaxPool1d` or `diopiAdaptiveAvgPool1d` with
+ *   `output_size`.
+ *
+ * Any other mode is an error.
  *
  * Source: the PyTorch functions of these names.
  *
@@ -961,8 +975,9 @@ DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Compute the gradient of `diopiPool1d`, with the same attributes.
  *
- * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
- * the mode "max" requires it. Any other mode is an error.
+ * The shape of grad_output determines the output_size of adaptive pooling. `indices` is the result `indices` of
+ * `diopiMaxPool1dWithIndices` or `diopiAdaptiveMaxPool1dWithIndices`. The mode "max" requires it; for "avg"
+ * it may be NULL. Any other mode is an error.
  *
  * Source: the chain rule, as PyTorch's autograd of the pooling functions.
  *
@@ -1026,8 +1041,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHand
  * Compute `diopiMaxPool2d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
  * A position is the row-major index of an element among the elements of its channel. If several elements of a window
- * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
- * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+ * are equal maxima, the position is that of the first one. If a window contains NaNs, it is the position of the last
+ * NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
  * because PyTorch's position depends on the memory format.
  *
  * Source: torch.nn.functional.max_pool2d with return_indices.
@@ -1059,9 +1074,12 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * Pool input (N, C, H, W) as `mode` ("max" or "avg") and `adaptive` select.
  *
- * If `adaptive` is false, the function is `diopiMaxPool2d` or `diopiAvgPool2d` with kernel_size = ksize;
- * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
- * `diopiAdaptiveMaxPool2d` or `diopiAdaptiveAvgPool2d` with `output_size`. Any other mode is an error.
+ * - If `adaptive` is false, the function is `diopiMaxPool2d` or `diopiAvgPool2d` with kernel_size = ksize.
+ *   `exclusive` is the opposite of count_include_pad.
+ * - If `adaptive` is true, the function is `diopiAdaptiveMaxPool2d` or `diopiAdaptiveAvgPool2d` with
+ *   `output_size`.
+ *
+ * Any other mode is an error.
  *
  * Source: the PyTorch functions of these names.
  *
@@ -1081,8 +1099,9 @@ DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Compute the gradient of `diopiPool2d`, with the same attributes.
  *
- * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
- * the mode "max" requires it. Any other mode is an error.
+ * The shape of grad_output determines the output_size of adaptive pooling. `indices` is the result `indices` of
+ * `diopiMaxPool2dWithIndices` or `diopiAdaptiveMaxPool2dWithIndices`. The mode "max" requires it; for "avg"
+ * it may be NULL. Any other mode is an error.
  *
  * Source: the chain rule, as PyTorch's autograd of the pooling functions.
  *
@@ -1116,8 +1135,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute the gradient of `diopiAdaptiveAvgPool2d`.
  *
- * Every element of grad_output is divided by the size of its window and added to each position of the window.
- * grad_output's spatial sizes are the output_size of the forward function.
+ * Every element of grad_output is divided by the size of its window and added to each position of the window. The
+ * spatial sizes of grad_output are the output_size of the forward function.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool2d.
  *
@@ -1144,7 +1163,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute `diopiAdaptiveMaxPool2d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ * Among several equal maxima, the position is that of the first one. Among several NaNs, it is that of the last one.
  *
  * Source: torch.nn.functional.adaptive_max_pool2d with return_indices.
  *
@@ -4942,8 +4961,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHand
  * Compute `diopiMaxPool3d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
  * A position is the row-major index of an element among the elements of its channel. If several elements of a window
- * are equal maxima, the position is the one of the first of them. If a window contains NaNs, it is the position of the
- * last NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
+ * are equal maxima, the position is that of the first one. If a window contains NaNs, it is the position of the last
+ * NaN. `diopiMaxPool3dWithIndices` has one exception: if a window contains only −∞, its position is unspecified,
  * because PyTorch's position depends on the memory format.
  *
  * Source: torch.nn.functional.max_pool3d with return_indices.
@@ -4987,8 +5006,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute the gradient of `diopiAdaptiveAvgPool3d`.
  *
- * Every element of grad_output is divided by the size of its window and added to each position of the window.
- * grad_output's spatial sizes are the output_size of the forward function.
+ * Every element of grad_output is divided by the size of its window and added to each position of the window. The
+ * spatial sizes of grad_output are the output_size of the forward function.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.adaptive_avg_pool3d.
  *
@@ -5015,7 +5034,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute `diopiAdaptiveMaxPool3d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ * Among several equal maxima, the position is that of the first one. Among several NaNs, it is that of the last one.
  *
  * Source: torch.nn.functional.adaptive_max_pool3d with return_indices.
  *
@@ -5044,9 +5063,12 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx,
 /**
  * Pool input (N, C, D, H, W) as `mode` ("max" or "avg") and `adaptive` select.
  *
- * If `adaptive` is false, the function is `diopiMaxPool3d` or `diopiAvgPool3d` with kernel_size = ksize;
- * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
- * `diopiAdaptiveMaxPool3d` or `diopiAdaptiveAvgPool3d` with `output_size`. Any other mode is an error.
+ * - If `adaptive` is false, the function is `diopiMaxPool3d` or `diopiAvgPool3d` with kernel_size = ksize.
+ *   `exclusive` is the opposite of count_include_pad.
+ * - If `adaptive` is true, the function is `diopiAdaptiveMaxPool3d` or `diopiAdaptiveAvgPool3d` with
+ *   `output_size`.
+ *
+ * Any other mode is an error.
  *
  * Source: the PyTorch functions of these names.
  *
@@ -5066,8 +5088,9 @@ DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Compute the gradient of `diopiPool3d`, with the same attributes.
  *
- * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
- * the mode "max" requires it. Any other mode is an error.
+ * The shape of grad_output determines the output_size of adaptive pooling. `indices` is the result `indices` of
+ * `diopiMaxPool3dWithIndices` or `diopiAdaptiveMaxPool3dWithIndices`. The mode "max" requires it; for "avg"
+ * it may be NULL. Any other mode is an error.
  *
  * Source: the chain rule, as PyTorch's autograd of the pooling functions.
  *
