@@ -1,6 +1,6 @@
 """Functions that generate random numbers.
 
-Each call reads the seed and the offset of the generator and stores an advanced offset in it: the same state gives the
+Each call reads the seed and the offset of the generator, and stores an advanced offset in it. The same state gives the
 same numbers, and successive calls give different numbers. A NULL generator means a generator that the implementation
 manages itself. The implementation decides which numbers a state gives. The standard specifies their distribution and
 that the elements are independent of each other. Tensors that are only filled are not read; the caller chooses their
@@ -33,7 +33,10 @@ def diopiDropout(
 
     mask: bool or uint8. An element of mask is 0 with probability p, else 1. mask has the shape of input, or a smaller
     shape that is broadcast to the shape of input. One element of mask then applies to several elements of input, for
-    example (N, C, 1, …) to whole channels. For p = 1, out is 0.
+    example (N, C, 1, …) to whole channels.
+
+    A dropped element is 0 of either sign. If it was ±∞ or NaN, it may also be NaN, as in PyTorch. For p = 1, all
+    elements are dropped.
 
     If train is false, out is a copy of input. The generator is then not used, and mask is not written and may be NULL.
     A p outside [0, 1] is an error.
@@ -58,9 +61,13 @@ def diopiDropoutInp(
 def diopiRandomInp(ctx: Context, inout: Out, from_: i64, to: i64 | None, generator: Generator | None):
     """Fill `inout` with integers that are uniformly distributed in [from, to).
 
-    If to is NULL, the upper end is included, and depends on the dtype: the largest number for integers, 1 for bool, and
-    2^(number of significant bits) for floating types. That is 2^8 for bfloat16, 2^11 for float16, 2^24 for float32 and
-    2^53 for float64. Errors: from ≥ to; bounds that the dtype cannot represent.
+    If to is NULL, the upper end is included. It depends on the dtype:
+
+    - integers: the largest number of the dtype
+    - bool: 1
+    - floating types: 2^8 for bfloat16, 2^11 for float16, 2^24 for float32 and 2^53 for float64
+
+    Errors: from ≥ to; bounds that the dtype cannot represent.
 
     Source: torch.Tensor.random_.
     """
@@ -125,7 +132,7 @@ def diopiNormalInp(ctx: Context, inout: Out, mean: f64, std: Deviation, generato
 
 @prototype(dtypes=floating, guarantee="random")
 def diopiNormalTensorScalar(ctx: Context, out: Out, mean: In, std: Deviation, generator: Generator | None):
-    """Draw each element from N(mean, std²) with a separate mean; out has mean's shape.
+    """Draw each element from N(mean, std²) with a separate mean; out has the shape of mean.
 
     Errors: std < 0.
 
@@ -135,7 +142,7 @@ def diopiNormalTensorScalar(ctx: Context, out: Out, mean: In, std: Deviation, ge
 
 @prototype(dtypes=floating, guarantee="random")
 def diopiNormalScalarTensor(ctx: Context, out: Out, mean: f64, std: In, generator: Generator | None):
-    """Draw each element from N(mean, std²) with a separate std; out has std's shape.
+    """Draw each element from N(mean, std²) with a separate std; out has the shape of std.
 
     Errors: a negative std, which the implementation need not detect.
 
@@ -147,7 +154,7 @@ def diopiNormalScalarTensor(ctx: Context, out: Out, mean: f64, std: In, generato
 def diopiNormalTensor(ctx: Context, out: Out, mean: In, std: In, generator: Generator | None):
     """Draw each element from N(mean, std²) with a separate mean and std, which broadcast to the shape of `out`.
 
-    out has mean's dtype. Errors: a negative std, which the implementation need not detect.
+    out has the dtype of mean. Errors: a negative std, which the implementation need not detect.
 
     Source: torch.normal.
     """
