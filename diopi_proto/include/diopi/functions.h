@@ -293,19 +293,30 @@ extern "C" {
  *
  * Reductions along axes, and the cumulative sum.
  *
- * Axes: `Size dim` lists the axes to reduce in any order, without repetition; an empty list means all axes. `i64 dim`
- * names one axis; if it may be NULL, NULL means all axes. Negative axes count from the last axis. An axis outside [−rank,
- * rank) or named twice is an error; 0-d input takes the axes 0 and −1. If a function has no parameter `keepdim`, the shape
- * of `out` determines it: the reduced axes are kept with size 1 if `out` has the rank of the input, and are removed
- * otherwise. A reduction over all axes that keeps none is 0-d. If a function has the parameter `keepdim`, true keeps the
- * reduced axes.
+ * The axes to reduce:
  *
- * A reduction over no elements gives the identity element if the docstring names one. Minima, maxima and their positions
- * have none, so an axis of size 0 is an error. Half precision is accumulated in float32 and rounded once. A NaN anywhere
- * in a slice gives NaN. If several elements are the minimum or maximum, the position is that of the first one; a NaN takes
- * precedence over every number. Positions are int64, or int32 if the caller passes an int32 tensor.
+ * - If `dim` is a list, it contains the axes in any order, without repetition. An empty list means all axes.
+ * - If `dim` is a number, it names one axis. If the function accepts NULL, NULL means all axes.
+ * - Negative axes count from the last axis. An axis outside [−rank, rank) or named twice is an error. For 0-d input, an
+ *   axis is 0 or −1.
  *
- * If a docstring says that `out` determines the dtype, `out` has the role of `dtype` in PyTorch: the input is first
+ * The shape of the result:
+ *
+ * - If a function has the parameter `keepdim`, true keeps the reduced axes with size 1, and false removes them.
+ * - If it does not, the shape of `out` determines the same. If `out` has the rank of the input, the reduced axes are kept
+ *   with size 1; otherwise they are removed.
+ * - A reduction over all axes that keeps none is 0-d.
+ *
+ * The elements of the result:
+ *
+ * - A reduction over no elements gives the number that the docstring names. Minima, maxima and their positions have no
+ *   such number, so an axis of size 0 is an error.
+ * - Half precision is accumulated in float32 and rounded once.
+ * - A NaN anywhere in a slice gives NaN.
+ * - If several elements are the minimum or maximum, the position is that of the first one. A NaN takes precedence over
+ *   every number. Positions are int64, or int32 if the caller passes an int32 tensor.
+ *
+ * If a docstring says that `out` determines the dtype, `out` has the role of `dtype` in PyTorch. The input is first
  * converted to the dtype of `out` as by `diopiCastDtype`, and the function is computed from the converted input.
  *
  * Source: the PyTorch function of the same name.
@@ -3788,8 +3799,8 @@ DIOPI_WEAK diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * Return the standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`.
  *
  * n is the number of elements of a slice. `correction` 1, or NULL, gives the sample standard deviation, and 0 the
- * population standard deviation. It need not be an integer. If the divisor is 0, the result is NaN for 0/0 and ∞
- * otherwise. Complex input has a real result.
+ * population standard deviation. It need not be an integer. If the divisor is 0, the result is NaN for 0/0, for
+ * example for a slice without elements, and ∞ otherwise. Complex input has a real result.
  *
  * Source: torch.std.
  *
@@ -4745,8 +4756,8 @@ DIOPI_WEAK diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensor
 /**
  * Return the position of the largest element along axis `dim`.
  *
- * If `dim` is NULL, it is the position in the input flattened in row-major order, and `out` has one element: its shape
- * is (), (1), or, if `keepdim` is true, 1 along every axis of input.
+ * If `dim` is NULL, it is the position in the input flattened in row-major order. `out` then has one element, and its
+ * shape is (), (1), or, if `keepdim` is true, 1 along every axis of input.
  *
  * Source: torch.argmax.
  *
@@ -4758,8 +4769,8 @@ DIOPI_WEAK diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Return the position of the smallest element along axis `dim`.
  *
- * If `dim` is NULL, it is the position in the input flattened in row-major order, and `out` has one element: its shape
- * is (), (1), or, if `keepdim` is true, 1 along every axis of input.
+ * If `dim` is NULL, it is the position in the input flattened in row-major order. `out` then has one element, and its
+ * shape is (), (1), or, if `keepdim` is true, 1 along every axis of input.
  *
  * Source: torch.argmin.
  *
