@@ -1,10 +1,14 @@
 """Functions that create, rearrange and copy tensors: joining, splitting, layout, padding, construction and conversion.
 
-The following holds unless a docstring says otherwise. Results are copies, never views. They have input's dtype, and
-their elements are bitwise equal to the input elements that they are copied from. Tensors may be 0-d, empty or strided.
-A negative axis counts from the end. An axis that is out of range is an error, an axis that occurs twice in a list of
-axes is an error, and so is a result of the wrong shape. Functions without a tensor input, and functions that convert,
-take the dtype of their result from the tensor that the caller allocates.
+The following holds unless a docstring says otherwise:
+
+- Results are copies, never views. They have the dtype of input, and their elements are bitwise equal to the input
+  elements that they are copied from.
+- Tensors may be 0-d, empty or strided.
+- A negative axis counts from the end. An axis that is out of range or that occurs twice in a list of axes is an error.
+  A result of the wrong shape is an error too.
+- Functions without a tensor input, and functions that convert, take the dtype of their result from the tensor that the
+  caller allocates.
 """
 
 from typing import Annotated, Literal
@@ -48,8 +52,9 @@ Step = Annotated[Scalar, StepBetween("start", "end"), ExcludesNumbers(("zero",),
 def diopiCat(ctx: Context, out: Out, tensors: Ins, num_inputs: PositiveCount, dim: Axis):
     """Concatenate num_inputs ≥ 1 tensors along axis `dim`; out's dtype is the common type of all inputs.
 
-    All inputs have the same rank ≥ 1, and the same sizes except along dim. 1-d tensors without elements are skipped,
-    whatever the shape of the other inputs. Errors: a 0-d tensor; sizes that differ along another axis.
+    All inputs have the same rank ≥ 1, and the same sizes except along dim. There is one exception: 1-d tensors without
+    elements are skipped, whatever the shape of the other inputs. Errors: a 0-d tensor; sizes that differ along another
+    axis.
 
     Source: torch.cat.
     """
@@ -70,7 +75,7 @@ def diopiStack(ctx: Context, out: Out, tensors: Ins, numTensors: PositiveCount, 
 def diopiSplitWithSizes(ctx: Context, outs: Outs, num_outs: Count, input: In, splitSizes: ConstExtents, dim: Axis):
     """Split input along axis `dim` into num_outs chunks: outs[i] takes the next splitSizes[i] indices, in order.
 
-    splitSizes holds num_outs sizes, which may be 0 and whose sum is the size of the axis. Errors: another sum; a
+    splitSizes contains num_outs sizes. They may be 0, and their sum is the size of the axis. Errors: another sum; a
     negative size; a 0-d input.
 
     Source: torch.split_with_sizes.
@@ -118,9 +123,9 @@ def diopiFlip(ctx: Context, out: Out, input: In, dims: Axes):
 def diopiRoll(ctx: Context, out: Out, input: In, shifts: Size, dims: Axes):
     """Shift input by shifts[i] along axis dims[i]; elements that leave the end re-enter at the start.
 
-    A negative shift moves elements towards the start. If dims has len 0, the single shift moves the flattened elements
-    and the shape is kept. An axis may occur several times; its shifts then add up. Errors: lists of different length;
-    any axis of a 0-d input.
+    A negative shift moves elements towards the start. If dims is empty, shifts has one entry. It moves the elements in
+    row-major order, and the shape stays the same. An axis may occur several times; its shifts then add up. Errors:
+    lists of different length, unless dims is empty; any axis of a 0-d input.
 
     Source: torch.roll.
     """
@@ -165,9 +170,14 @@ def diopiPad(
     "constant" applies to any number of axes. The other modes apply to the last one, two or three axes, and input must
     have one or two axes more than that. The first of two additional axes, the batch, may have size 0.
 
-    Errors: an odd number of entries in `pad`, or more than two per axis; another mode; an input whose rank the mode
-    does not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
-    padding that is larger than the axis; a value outside the range of the dtype of input (bool accepts every value).
+    The following are errors:
+
+    - an odd number of entries in `pad`, or more than two per axis
+    - another mode, or an input whose rank the mode does not accept
+    - a resulting size below 0
+    - for "reflect", padding that is not smaller than the axis
+    - for "circular", padding that is larger than the axis
+    - a value outside the range of the dtype of input (bool accepts every value)
 
     Source: torch.nn.functional.pad.
     """
@@ -184,9 +194,9 @@ def diopiUnfold(
 ):
     """Return sliding windows of `size` elements along axis `dim`, one every `step` elements.
 
-    out has the shape of input, but axis dim of size n is reduced to (n − size) // step + 1, and an axis of the given
-    size is appended. out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1) and gives the
-    shape (size). Errors: size < 0 or size > n, step < 1.
+    Let n be the size of axis dim. out has the shape of input, except that axis dim has the size (n − size) // step + 1.
+    An axis of size `size` is appended. out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element
+    (n = 1) and gives the shape (size). Errors: size < 0 or size > n, step < 1.
 
     Source: torch.Tensor.unfold.
     """
@@ -198,7 +208,8 @@ def diopiUnfoldBackward(
 ):
     """Compute the gradient of `diopiUnfold`: add every window back to its position; uncovered positions are 0.
 
-    grad_input: the shape input_sizes, which is the shape of the forward input.
+    grad_input has the shape input_sizes, which is the shape of the forward input. dim, size and step have the values of
+    the forward call. Gradients of overlapping windows are added.
 
     Source: torch.ops.aten.unfold_backward.
     """
@@ -243,9 +254,10 @@ def diopiMeshGrid(ctx: Context, outs: Outs, inputs: Ins, inputsNum: Count):
 def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Step):
     """Return the numbers start + i·step for i = 0, 1, …, up to but not including end.
 
-    out: 1-d, of length ⌈(end − start)/step⌉. If out is an integer tensor, the fractions of start, end and step are
-    dropped first, and the result has as many elements as the tensor that the caller allocated. Errors: a step that is
-    0, also after its fraction is dropped; a step whose sign leads away from end; numbers that are not finite.
+    out is 1-d, of length ⌈(end − start)/step⌉. If start equals end, it has no elements. If out is an integer tensor,
+    the fractions of start, end and step are dropped first. The result then has as many elements as the tensor that the
+    caller allocated. Errors: a step that is 0, also after its fraction is dropped; a step whose sign leads away from
+    end; numbers that are not finite.
 
     Source: torch.arange.
     """
@@ -255,11 +267,14 @@ def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Step):
 def diopiLinspace(ctx: Context, out: Out, start: Scalar, end: Scalar, steps: Extent):
     """Return `steps` evenly spaced numbers from start to end, inclusive: start + i·(end − start)/(steps − 1).
 
-    out: (steps); one step gives only start. If out is an integer tensor, the fractions of start and end are dropped,
-    and every element is computed in float64 from the nearer end and then rounded towards zero. With step = (end −
-    start)/(steps − 1), the first steps // 2 elements are start + i·step and the others end − (steps − 1 − i)·step. It
-    is unspecified whether the product and the sum are rounded together (as PyTorch's kernels do on processors with
-    fused multiply-add) or separately. Errors: steps < 0; for an integer out, start or end beyond its range.
+    out is (steps). One step gives only start.
+
+    If out is an integer tensor, the fractions of start and end are dropped. Every element is computed in float64 from
+    the nearer end, and then rounded towards zero. With step = (end − start)/(steps − 1), the first steps // 2 elements
+    are start + i·step. The others are end − (steps − 1 − i)·step. The product and the sum may be rounded together, as
+    PyTorch's kernels do on processors with fused multiply-add, or separately.
+
+    Errors: steps < 0; for an integer out, start or end beyond its range.
 
     Source: torch.linspace.
     """
@@ -271,8 +286,8 @@ def diopiFill(ctx: Context, input: Out, value: StoredScalar):
 
     The old elements are not read. The conversion depends on the dtype:
 
-    - Integers: the fraction of value is dropped. A number outside the range of the dtype, ∞ and NaN are errors; but in
-      uint8, negative integers wrap around.
+    - Integers: the fraction of value is dropped. A number outside the range of the dtype, ∞ and NaN are errors. There
+      is one exception: in uint8, the integers −255 to −1 wrap around.
     - bool: the elements become whether value is not 0.
     - float16 and bfloat16: a finite number beyond the range becomes ∞.
     - float32, float64 and complex: a finite number beyond the range is an error.
@@ -323,10 +338,12 @@ def diopiCopyInp(ctx: Context, src: In, dest: Out):
 def diopiCastDtype(ctx: Context, out: Out, input: In):
     """Convert input to the dtype of `out`; both have the same shape.
 
-    Conversion to a floating type gives the nearest value with ties to even, and ∞ beyond the range. Conversion from a
-    floating type to an integer type drops the fraction; NaN and values out of range give an unspecified result.
-    Conversion between integers is modulo 2^bits. Conversion to bool gives whether the element is not 0; NaN is true.
-    Conversion from complex to real drops the imaginary part.
+    - to a floating type: the nearest value with ties to even, and ±∞ beyond the range
+    - from a floating type to an integer type: the fraction is dropped. NaN and values out of range give an unspecified
+      result.
+    - between integer types: the number modulo 2^bits
+    - to bool: whether the element is not 0. NaN gives true.
+    - from a complex type to a real type: the imaginary part is dropped
 
     Source: torch.Tensor.to.
     """
@@ -339,12 +356,17 @@ def diopiCastDtype(ctx: Context, out: Out, input: In):
     ignored=[Ignored(("memoryFormat",), "only the order in memory depends on it", read=Read.value)],
 )
 def diopiContiguous(ctx: Context, out: NewOut, input: In, memoryFormat: MemoryFormat):
-    """Return a tensor with input's elements whose memory is dense in the order memoryFormat.
+    """Return a tensor with the elements of input, whose memory is dense and in the order that memoryFormat selects.
 
-    *out is a new tensor of input's shape and dtype, or input's own handle if its memory is already in that order.
-    Contiguous: the last axis varies fastest. ChannelsLast1d, ChannelsLast and ChannelsLast3d, for an input of rank 3, 4
-    and 5: axis 1 varies fastest, then the other axes from the last to the first. Preserve: input's own order if its
-    memory is dense, otherwise contiguous. Errors: a channels-last order for another rank.
+    *out is a new tensor with the shape and dtype of input. If the memory of input is already in that order, *out may be
+    the handle of input instead. The orders are:
+
+    - Contiguous: the last axis varies fastest.
+    - ChannelsLast1d, ChannelsLast, ChannelsLast3d: axis 1 varies fastest, then the other axes from the last to the
+      first. input has rank 3, 4 and 5, respectively.
+    - Preserve: the order of input if its memory is dense, otherwise contiguous.
+
+    Errors: a channels-last order for another rank.
 
     Source: torch.Tensor.contiguous.
     """
@@ -354,9 +376,9 @@ def diopiContiguous(ctx: Context, out: NewOut, input: In, memoryFormat: MemoryFo
 def diopiNativeMemoryFormatCast(ctx: Context, out: NewOut, in_: MutableIn, format: i64):
     """Convert `in` to one of the device's own memory layouts; `format` is the device's code for the layout.
 
-    *out has the shape, dtype and elements of `in`. It is `in` itself if nothing changes, which is the case on every
-    device without its own layouts. On a device with its own layouts an unknown code is an error. Every device knows the
-    code 0.
+    *out has the shape, dtype and elements of `in`. If nothing changes, *out is `in` itself. This is always the case on
+    a device without its own layouts. On a device with its own layouts, an unknown code is an error. Every device knows
+    the code 0.
 
     Source: this interface.
     """
@@ -364,9 +386,11 @@ def diopiNativeMemoryFormatCast(ctx: Context, out: NewOut, in_: MutableIn, forma
 
 @prototype(dtypes=all_dtypes, result=position)
 def diopiGetNativeMemoryFormat(ctx: Context, input: In, format: OutI64):
-    """Return the device's code for input's memory layout, as `diopiNativeMemoryFormatCast` accepts it.
+    """Write the device's code for the memory layout of input to `*format`; `diopiNativeMemoryFormatCast` accepts the
+    code.
 
-    The code is written before the call returns. Casting a tensor to the code reported for it changes nothing.
+    The code is written before the call returns. If `diopiNativeMemoryFormatCast` receives a tensor and the code of this
+    tensor, it changes nothing.
 
     Source: this interface.
     """
