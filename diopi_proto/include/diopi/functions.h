@@ -343,9 +343,10 @@ extern "C" {
  *
  * Sorting, selection of the largest or smallest, and distinct values.
  *
- * An axis `dim` is in [−rank, rank), where negative axes count from the last; other values are rejected. 0-d input counts
- * as one element, and its dim is 0 or −1. NaN is larger than every number, including +inf; zeros of either sign are equal.
- * Index results are int64, or int32 if the caller passes an int32 tensor.
+ * - An axis `dim` is in [−rank, rank), where negative axes count from the last; other values are rejected. 0-d input
+ *   counts as one element, and its dim is 0 or −1.
+ * - NaN is larger than every number, including +inf. Zeros of either sign are equal.
+ * - Results of positions are int64, or int32 if the caller passes an int32 tensor.
  *
  * Source: the PyTorch function of the same name.
  */
