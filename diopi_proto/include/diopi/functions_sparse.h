@@ -25,11 +25,15 @@ extern "C" {
  *
  * out[r, :] = Σ values[p] · mat2[col[p], :] over the entries p of row r; a row without entries gives 0.
  *
- * input: [M, K], a compressed sparse row tensor (`diopiIsTensorSparse`). The entries of row r are those with crow[r] ≤
- * p < crow[r + 1]. crow [M + 1] is `diopiGetTensorCrowIndices` and col [nnz] is `diopiGetTensorColIndices`; both are
- * int32 or int64. values [nnz] is `diopiGetTensorValues`; without values, every value is 1. Columns need not be
- * sorted; entries of repeated columns are added. mat2: dense [K, N]. out: dense [M, N]. A dense input or a sparse mat2
- * returns diopiNoImplement; mismatched sizes are an error.
+ * - input: [M, K], a compressed sparse row tensor (`diopiIsTensorSparse`). The entries of row r are those with crow[r]
+ *   ≤ p < crow[r + 1].
+ * - crow [M + 1] is the result of `diopiGetTensorCrowIndices` for input, and col [nnz] is the result of
+ *   `diopiGetTensorColIndices`. Both are int32 or int64. nnz is the number of entries.
+ * - values [nnz] is the result of `diopiGetTensorValues`. Without values, every value is 1.
+ * - mat2: dense [K, N]. out: dense [M, N].
+ *
+ * The columns of a row need not be sorted. Entries of repeated columns are added. For a dense input or a sparse mat2,
+ * the call returns diopiNoImplement. Sizes that do not match are an error.
  *
  * Source: torch.sparse.mm.
  *
