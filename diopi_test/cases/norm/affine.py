@@ -24,16 +24,16 @@ F16, BF16, F32, F64 = floating
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerSizes:
     """The sizes of a normalization layer.
 
     Attributes:
         shape: The shape of the input.
-        parameters: The element type of weight, bias and running statistics; None for the element type of the input.
+        parameter_dtype: The element type of weight, bias and running statistics; None for the type of the input.
     """
 
     shape: tuple[int, ...]
-    parameters: Dtype | None = None
+    parameter_dtype: Dtype | None = None
 
 
 def layer_template(
@@ -41,21 +41,21 @@ def layer_template(
     shape: tuple[int, ...],
     domain: Domain = SHIFTED,
     *,
-    without: Sequence[str] = (),
-    parameters: Dtype | None = None,
+    omitted_names: Sequence[str] = (),
+    parameter_dtype: Dtype | None = None,
     layout: Layout = contiguous,
     dtypes: Sequence[Dtype] = (F32,),
     large: bool = False,
     **attributes: float | TensorTemplate,
-) -> CaseTemplate[Layer]:
+) -> CaseTemplate[LayerSizes]:
     """Return a template of a normalization layer.
 
     Args:
         label: The label of the cases.
         shape: The shape of the input.
         domain: The domain of the input.
-        without: The names of optional arguments and results to omit (pass as NULL).
-        parameters: The element type of weight, bias and running statistics; None for the element type of the
+        omitted_names: The names of optional arguments and results to omit (pass as NULL).
+        parameter_dtype: The element type of weight, bias and running statistics; None for the element type of the
             input.
         layout: The layout of derived tensor arguments and of results.
         dtypes: The element types of the cases.
@@ -67,12 +67,12 @@ def layer_template(
     """
     return CaseTemplate(
         label,
-        Layer(shape, parameters),
-        {**attributes, **dict.fromkeys(without)},
+        LayerSizes(shape, parameter_dtype),
+        {**attributes, **dict.fromkeys(omitted_names)},
         domains={"input": domain},
         layout=layout,
         result_layout=layout,
-        results=dict.fromkeys(without),
+        results=dict.fromkeys(omitted_names),
         dtypes=dtypes,
         large=large,
     )
@@ -80,8 +80,8 @@ def layer_template(
 
 def register_layers(
     *names: str,
-    templates: Sequence[CaseTemplate[Layer]],
-    derive: Derive[Layer],
+    templates: Sequence[CaseTemplate[LayerSizes]],
+    derive: Derive[LayerSizes],
     non_discriminating: Mapping[str, str] | None = None,
 ) -> None:
     """Register the cases of templates for functions.
@@ -96,7 +96,7 @@ def register_layers(
         non_discriminating: By label, the reason why wrong results can pass a case.
     """
 
-    def derive_with_layout(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    def derive_with_layout(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
         derived = derive(template, dtype).items()
         return {n: replace(v, layout=template.layout) if isinstance(v, TensorTemplate) else v for n, v in derived}
 
@@ -113,7 +113,7 @@ def register_layers(
         )
 
 
-def shared_arguments(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, Any]:
+def shared_arguments(template: CaseTemplate[LayerSizes], affine: Sequence[int]) -> dict[str, Any]:
     """Return the arguments that all layers share, by name.
 
     Args:
@@ -124,12 +124,16 @@ def shared_arguments(template: CaseTemplate[Layer], affine: Sequence[int]) -> di
         The arguments eps, grad_output, input, weight and bias.
     """
     data = tensor(*template.sizes.shape, domain=SHIFTED)
-    parameter = tensor(*affine, dtype=template.sizes.parameters)
+    parameter = tensor(*affine, dtype=template.sizes.parameter_dtype)
     return {"eps": EPS, "grad_output": data, "input": data, "weight": parameter, "bias": parameter}
 
 
 def forward_statistic(
-    template: CaseTemplate[Layer], result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
+    template: CaseTemplate[LayerSizes],
+    result: tuple[str, str],
+    shape: Sequence[int],
+    dtype: Dtype | None,
+    **attributes: Any,
 ) -> TensorTemplate:
     """Return the template of an argument that the reference computes with a forward function without weight and bias.
 

@@ -15,7 +15,7 @@ from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
 from diopi_test.cases.norm.affine import (
     NO_VARIANCE_REASONS,
-    Layer,
+    LayerSizes,
     forward_statistic,
     layer_template,
     register_layers,
@@ -23,11 +23,11 @@ from diopi_test.cases.norm.affine import (
     statistic_dtype,
 )
 from diopi_test.cases.norm.shared_templates import (
+    ALL_LAYERS_TEMPLATES,
     GRADIENTS,
     NO_AFFINE,
     NO_BIAS,
     NO_WEIGHT,
-    SHARED,
     exact_template,
     large_template,
     long_templates,
@@ -35,20 +35,20 @@ from diopi_test.cases.norm.shared_templates import (
 )
 from diopi_test.cases.norm.values import (
     EPS,
-    FAR,
+    FAR_FROM_ZERO,
     MOMENTUM,
     POSITIVE_INTEGERS,
     SHIFTED,
     equal_rows,
+    shifted_starting_with,
     two_values,
-    with_first,
 )
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
 """The floating-point types."""
 
-RUNNING = ("running_mean", "running_var")
+RUNNING_STATISTICS = ("running_mean", "running_var")
 """The running statistics, which a call may omit."""
 
 POSITIVE = uniform(0.5, 2)
@@ -60,39 +60,43 @@ MOMENTA = {"0": 0.0, "1": 1.0, "third": 1 / 3}
 FURTHER_MOMENTA = (0.01, 0.1, 0.5, 0.9, -0.25, 2.0)
 """PyTorch's None, the mean over all batches, is a momentum of 1, 1/2, 1/3, … in turn."""
 
-IMAGES = (5, 37, 29, 31)
+IMAGE_BATCH_SHAPE = (5, 37, 29, 31)
 """A batch whose channels are sums of 4,495 numbers."""
 
-WIDE = (3, 512, 7, 7)
+LAST_FEATURE_MAPS = (3, 512, 7, 7)
 """The shape of the last layers of a network."""
 
 EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
 """Further values of eps. PyTorch accepts zero and negative values."""
 
-SAVED = ("save_mean", "save_invstd")
+SAVED_STATISTICS = ("save_mean", "save_invstd")
 """The statistics that training saves for the backward function."""
 
 
-def _arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+def _batch_norm_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of batch norm from a template."""
-    channels, parameter_dtype, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic_dtype(dtype)
+    channels, parameter_dtype, statistics_dtype = (
+        template.sizes.shape[1:2],
+        template.sizes.parameter_dtype,
+        statistic_dtype(dtype),
+    )
     return {
         "training": True,
         "momentum": MOMENTUM,
         **shared_arguments(template, channels),
         "running_mean": tensor(*channels, dtype=parameter_dtype),
         "running_var": tensor(*channels, dtype=parameter_dtype, domain=POSITIVE),
-        "save_mean": forward_statistic(template, ("diopiBatchNormStats", "mean"), channels, wide),
-        "save_invstd": forward_statistic(template, ("diopiBatchNormStats", "invstd"), channels, wide),
+        "save_mean": forward_statistic(template, ("diopiBatchNormStats", "mean"), channels, statistics_dtype),
+        "save_invstd": forward_statistic(template, ("diopiBatchNormStats", "invstd"), channels, statistics_dtype),
     }
 
 
-batch_norm = partial(register_layers, derive=_arguments)
+register_batch_norm = partial(register_layers, derive=_batch_norm_arguments)
 """Register cases of batch normalization."""
 
-CHANNELS = (
+CHANNEL_TEMPLATES = (
     *long_templates((4, 3, 43), (2, 2, 517)),
-    *SHARED,
+    *ALL_LAYERS_TEMPLATES,
     layer_template("many-channels", (2, 67, 3)),
     layer_template("rank2", (9, 6)),
     layer_template("rank5", (2, 3, 2, 1, 3), dtypes=(F32, BF16)),
@@ -100,17 +104,17 @@ CHANNELS = (
 )
 """Shapes and layouts with channels along the second axis."""
 
-STATISTICS = (
+STATISTICS_TEMPLATES = (
     layer_template("training", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
-    *CHANNELS,
+    *CHANNEL_TEMPLATES,
     layer_template("eps", (3, 4, 5), eps=0.5),
 )
 """Templates that the function of the statistics shares."""
 
 LARGE_BATCHES = (
-    layer_template("images", IMAGES, large=True),
+    layer_template("images", IMAGE_BATCH_SHAPE, large=True),
     layer_template("points", (2053, 67), large=True),
-    layer_template("half-wide", WIDE, dtypes=(F16,), large=True),
+    layer_template("half-wide", LAST_FEATURE_MAPS, dtypes=(F16,), large=True),
 )
 """Large cases, whose sums have many terms or whose channels are many."""
 
@@ -118,82 +122,86 @@ LARGE_EVALUATION = layer_template("evaluation", (70_001, 3), training=False, lar
 """A large case with the running statistics instead of the statistics of the batch."""
 
 BATCH_NORM = (
-    *STATISTICS,
+    *STATISTICS_TEMPLATES,
     layer_template("evaluation", (4, 3, 5), training=False, dtypes=floating).replace(smoke=True),
     large_template((4, 3, 43), F32),
-    layer_template("mixed-training", (3, 4, 7), parameters=F32, dtypes=half),
-    layer_template("mixed-evaluation", (3, 4, 7), parameters=F32, training=False, dtypes=half),
+    layer_template("mixed-training", (3, 4, 7), parameter_dtype=F32, dtypes=half),
+    layer_template("mixed-evaluation", (3, 4, 7), parameter_dtype=F32, training=False, dtypes=half),
     layer_template("rank2-evaluation", (5, 6), training=False),
     layer_template("transposed", (3, 4, 5), layout=transposed, training=False),
     NO_AFFINE,
     NO_AFFINE.replace("no-affine-evaluation", {"training": False}, dtypes=(F32,)),
     layer_template("eps-evaluation", (3, 4, 5), training=False, eps=1e-5),
-    layer_template("nan-evaluation", (3, 4, 5), with_first(nan), training=False),
-    layer_template("infinity-evaluation", (3, 4, 5), with_first(-inf), training=False),
+    layer_template("nan-evaluation", (3, 4, 5), shifted_starting_with(nan), training=False),
+    layer_template("infinity-evaluation", (3, 4, 5), shifted_starting_with(-inf), training=False),
     layer_template("empty-evaluation", (0, 3, 2), training=False),
 )
 """The templates of batch norm for training and evaluation."""
 
-FORWARD = (
-    layer_template("far", (3, 4, 12), FAR),
+FORWARD_ONLY_TEMPLATES = (
+    layer_template("far", (3, 4, 12), FAR_FROM_ZERO),
     layer_template("equal-values", (4, 3, 2), equal_rows(2)),
     layer_template("one-value-a-channel", (1, 5)),
 )
 """Templates of forward functions that the gradient does not have."""
 
 
-def epsilon_templates() -> Iterator[CaseTemplate[Layer]]:
+def epsilon_templates() -> Iterator[CaseTemplate[LayerSizes]]:
     """Yield a template per value of eps, in training and in evaluation mode."""
     for eps in EPSILONS:
         yield layer_template(f"eps-{eps}", (3, 4, 5), eps=eps)
         yield layer_template(f"eps-{eps}-evaluation", (3, 4, 5), eps=eps, training=False)
 
 
-batch_norm(
+register_batch_norm(
     "diopiBatchNorm",
     templates=(
         *BATCH_NORM,
-        *FORWARD,
+        *FORWARD_ONLY_TEMPLATES,
         NO_WEIGHT,
         NO_BIAS,
-        layer_template("no-running", (3, 4, 5), without=RUNNING, dtypes=(F32, BF16)),
+        layer_template("no-running", (3, 4, 5), omitted_names=RUNNING_STATISTICS, dtypes=(F32, BF16)),
         *(layer_template(f"momentum-{name}", (3, 4, 5), momentum=momentum) for name, momentum in MOMENTA.items()),
-        layer_template("unsaved-evaluation", (4, 3, 2), training=False, without=SAVED),
+        layer_template("unsaved-evaluation", (4, 3, 2), training=False, omitted_names=SAVED_STATISTICS),
         layer_template("no-elements-saved-evaluation", (4, 3, 2), training=False).replace(
             results=saved_statistics(shape=(0,))
         ),
         layer_template("float16-saved", (4, 3, 6), dtypes=(F16,)).replace(results=saved_statistics(F16)),
-        layer_template("float-saved", (4, 3, 6), without=RUNNING, dtypes=(F64,)).replace(results=saved_statistics(F32)),
+        layer_template("float-saved", (4, 3, 6), omitted_names=RUNNING_STATISTICS, dtypes=(F64,)).replace(
+            results=saved_statistics(F32)
+        ),
         *(layer_template(f"momentum-{momentum}", (3, 4, 5), momentum=momentum) for momentum in FURTHER_MOMENTA),
-        layer_template("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
+        layer_template("momentum-0.1-no-running", (3, 4, 5), omitted_names=RUNNING_STATISTICS, momentum=0.1),
         *epsilon_templates(),
         *LARGE_BATCHES,
-        layer_template("channels-last", IMAGES, layout=channels_last, large=True),
+        layer_template("channels-last", IMAGE_BATCH_SHAPE, layout=channels_last, large=True),
         LARGE_EVALUATION,
     ),
     non_discriminating=NO_VARIANCE_REASONS,
 )
 
-batch_norm(
+register_batch_norm(
     "diopiBatchNormBackward",
     templates=(
         *BATCH_NORM,
         exact_template((8, 3, 8), 8),
-        layer_template("no-running", (3, 4, 5), without=RUNNING),
-        layer_template("no-saved-evaluation", (3, 4, 5), without=SAVED, training=False),
+        layer_template("no-running", (3, 4, 5), omitted_names=RUNNING_STATISTICS),
+        layer_template("no-saved-evaluation", (3, 4, 5), omitted_names=SAVED_STATISTICS, training=False),
         *GRADIENTS,
-        layer_template("only-grad_input-evaluation", (3, 4, 5), without=["grad_weight", "grad_bias"], training=False),
+        layer_template(
+            "only-grad_input-evaluation", (3, 4, 5), omitted_names=["grad_weight", "grad_bias"], training=False
+        ),
         *epsilon_templates(),
         *LARGE_BATCHES,
         LARGE_EVALUATION,
     ),
 )
 
-batch_norm(
+register_batch_norm(
     "diopiBatchNormStats",
     templates=(
-        *STATISTICS,
-        *FORWARD,
+        *STATISTICS_TEMPLATES,
+        *FORWARD_ONLY_TEMPLATES,
         *(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS),
         *LARGE_BATCHES,
     ),
@@ -204,105 +212,111 @@ batch_norm(
 # Several workers
 
 
-def _gather_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+def _gather_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of several workers; the template's shape is (workers, channels)."""
-    (workers, channels), parameter_dtype, wide = template.sizes.shape, template.sizes.parameters, statistic_dtype(dtype)
+    (workers, channels), parameter_dtype, statistics_dtype = (
+        template.sizes.shape,
+        template.sizes.parameter_dtype,
+        statistic_dtype(dtype),
+    )
     return {
         "eps": EPS,
         "momentum": MOMENTUM,
         "input": tensor(2, channels, 3),
-        "mean_all": tensor(workers, channels, dtype=wide, domain=SHIFTED),
-        "invstd_all": tensor(workers, channels, dtype=wide, domain=POSITIVE),
+        "mean_all": tensor(workers, channels, dtype=statistics_dtype, domain=SHIFTED),
+        "invstd_all": tensor(workers, channels, dtype=statistics_dtype, domain=POSITIVE),
         "running_mean": tensor(channels, dtype=parameter_dtype),
         "running_var": tensor(channels, dtype=parameter_dtype, domain=POSITIVE),
-        "counts": tensor(workers, dtype=wide, domain=integer_values(2, 30)),
+        "counts": tensor(workers, dtype=statistics_dtype, domain=integer_values(2, 30)),
     }
 
 
-gathering = partial(register_layers, derive=_gather_arguments)
+register_gather = partial(register_layers, derive=_gather_arguments)
 """Register cases of functions that gather the statistics of several workers."""
 
 
 def _gather_template(
     label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any
-) -> CaseTemplate[Layer]:
+) -> CaseTemplate[LayerSizes]:
     """Return a template with the statistics of several workers; the means are drawn from `means`."""
     return layer_template(label, (workers, channels), **fields).replace(domains={"mean_all": means})
 
 
-MEANS_IN_FLOAT = {
+FLOAT32_STATISTICS = {
     "mean_all": tensor(3, 5, dtype=F32, domain=SHIFTED),
     "invstd_all": tensor(3, 5, dtype=F32, domain=POSITIVE),
     "counts": tensor(3, dtype=F32, domain=integer_values(2, 30)),
 }
 """Statistics in float32 that the function combines in float64."""
 
-GATHERED = (
+GATHER_TEMPLATES = (
     _gather_template("plain", 3, 5, dtypes=floating).replace(smoke=True),
     _gather_template("one-worker", 1, 4),
     _gather_template("many-workers", 17, 3, dtypes=floating),
     _gather_template("many-channels", 2, 67, uniform(1, 2)),
-    _gather_template("float-running", 3, 4, parameters=F32, dtypes=half),
-    _gather_template("no-running", 3, 4, without=RUNNING, dtypes=(F32, F16)),
+    _gather_template("float-running", 3, 4, parameter_dtype=F32, dtypes=half),
+    _gather_template("no-running", 3, 4, omitted_names=RUNNING_STATISTICS, dtypes=(F32, F16)),
     _gather_template("strided", 4, 3, layout=strided),
     _gather_template("transposed", 4, 3, layout=transposed).replace(result_layout=contiguous),
     _gather_template("eps", 3, 4, eps=0.25),
     _gather_template("small-eps", 3, 4, eps=1e-5),
     *(_gather_template(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),
-    _gather_template("float-statistics", 3, 5, dtypes=(F64,)).replace(arguments=MEANS_IN_FLOAT),
-    _gather_template("far", 5, 4, FAR),
+    _gather_template("float-statistics", 3, 5, dtypes=(F64,)).replace(arguments=FLOAT32_STATISTICS),
+    _gather_template("far", 5, 4, FAR_FROM_ZERO),
     _gather_template("far-apart", 3, 4, normal(30), dtypes=(F32, F64)),
-    _gather_template("nan", 3, 4, with_first(nan)),
+    _gather_template("nan", 3, 4, shifted_starting_with(nan)),
     *(_gather_template(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
     *(_gather_template(f"eps-{eps}", 3, 4, eps=eps) for eps in EPSILONS),
-    _gather_template("images", 11, 37, large=True).replace(arguments={"input": tensor(*IMAGES)}),
-    _gather_template("half-wide", 131, 512, dtypes=(F16,), large=True).replace(arguments={"input": tensor(*WIDE)}),
+    _gather_template("images", 11, 37, large=True).replace(arguments={"input": tensor(*IMAGE_BATCH_SHAPE)}),
+    _gather_template("half-wide", 131, 512, dtypes=(F16,), large=True).replace(
+        arguments={"input": tensor(*LAST_FEATURE_MAPS)}
+    ),
 )
 """Templates with the statistics of several workers."""
 
-gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)
+register_gather("diopiBatchNormGatherStatsWithCounts", templates=GATHER_TEMPLATES)
 
 
-def _synchronized_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+def _synchronized_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of one of several workers; the statistics do not belong to the input of this worker."""
-    channels, wide = template.sizes.shape[1:2], statistic_dtype(dtype)
+    channels, statistics_dtype = template.sizes.shape[1:2], statistic_dtype(dtype)
     arguments = shared_arguments(template, channels)
-    total = tensor(*channels, dtype=wide, domain=normal(20))
+    total = tensor(*channels, dtype=statistics_dtype, domain=normal(20))
     return {
         **arguments,
         "grad_out": arguments["grad_output"],
-        "mean": tensor(*channels, dtype=wide, domain=SHIFTED),
-        "invstd": tensor(*channels, dtype=wide, domain=POSITIVE),
+        "mean": tensor(*channels, dtype=statistics_dtype, domain=SHIFTED),
+        "invstd": tensor(*channels, dtype=statistics_dtype, domain=POSITIVE),
         "sum_dy": total,
         "sum_dy_xmu": total,
         "count": tensor(3, dtype=Dtype.int32, domain=integer_values(5, 20)),
-        **dict.fromkeys(FLAGS, True),
+        **dict.fromkeys(GRADIENT_FLAGS, True),
     }
 
 
-synchronized = partial(register_layers, derive=_synchronized_arguments)
+register_synchronized = partial(register_layers, derive=_synchronized_arguments)
 """Register cases of functions of synchronized batch normalization."""
 
-FLAGS = ("input_g", "weight_g", "bias_g")
+GRADIENT_FLAGS = ("input_g", "weight_g", "bias_g")
 """The attributes that request gradients."""
 
-OPTIONAL = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
+OPTIONAL_RESULTS = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
 """The results that a call may omit."""
 
-SYNCHRONIZED = (
+SYNCHRONIZED_TEMPLATES = (
     layer_template("plain", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
     large_template((4, 3, 43)),
-    *CHANNELS,
-    layer_template("mixed", (3, 4, 7), parameters=F32, dtypes=half),
+    *CHANNEL_TEMPLATES,
+    layer_template("mixed", (3, 4, 7), parameter_dtype=F32, dtypes=half),
     layer_template("transposed", (3, 4, 5), layout=transposed),
     NO_WEIGHT.replace(dtypes=(F32, F16)),
-    layer_template("infinity", (3, 4, 5), with_first(inf)),
+    layer_template("infinity", (3, 4, 5), shifted_starting_with(inf)),
     layer_template("empty", (0, 3, 2)),
 )
 """The templates that the functions of synchronized batch norm share."""
 
 
-SIMPLE = {
+EXACT_DOMAINS = {
     "input": two_values(8),
     "grad_out": POSITIVE_INTEGERS,
     "mean": choice([3.0, 2.0]),
@@ -310,22 +324,27 @@ SIMPLE = {
 }
 """Data whose results are exact."""
 
-synchronized(
+register_synchronized(
     "diopiBatchNormBackwardReduce",
     templates=(
-        *SYNCHRONIZED,
-        layer_template("exact", (8, 3, 8), dtypes=floating).replace(domains=SIMPLE, exact=True),
-        *(layer_template(f"only-{w}", (3, 4, 5)).replace(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
+        *SYNCHRONIZED_TEMPLATES,
+        layer_template("exact", (8, 3, 8), dtypes=floating).replace(domains=EXACT_DOMAINS, exact=True),
+        *(
+            layer_template(f"only-{requested}", (3, 4, 5)).replace(
+                arguments={flag: flag == requested for flag in GRADIENT_FLAGS}
+            )
+            for requested in GRADIENT_FLAGS
+        ),
         *(
             layer_template(f"no-{flag}", (3, 4, 5), dtypes=(F32, F16)).replace(arguments={flag: False})
-            for flag in FLAGS
+            for flag in GRADIENT_FLAGS
         ),
-        *(layer_template(f"without-{name}", (3, 4, 5), without=[name]) for name in OPTIONAL),
+        *(layer_template(f"without-{name}", (3, 4, 5), omitted_names=[name]) for name in OPTIONAL_RESULTS),
         *LARGE_BATCHES,
     ),
 )
 
-SUMS_IN_FLOAT = {
+FLOAT32_SUMS = {
     **{name: tensor(5, dtype=F32, domain=normal(20)) for name in ("sum_dy", "sum_dy_xmu")},
     "mean": tensor(5, dtype=F32, domain=SHIFTED),
     "invstd": tensor(5, dtype=F32, domain=POSITIVE),
@@ -335,11 +354,11 @@ SUMS_IN_FLOAT = {
 MANY_COUNTS = tensor(131, dtype=Dtype.int32, domain=integer_values(5, 20))
 """The numbers of elements per channel on 131 workers."""
 
-synchronized(
+register_synchronized(
     "diopiBatchNormBackwardElemt",
     templates=(
-        *SYNCHRONIZED,
-        layer_template("float-statistics", (3, 5, 2), dtypes=(F64,)).replace(arguments=SUMS_IN_FLOAT),
+        *SYNCHRONIZED_TEMPLATES,
+        layer_template("float-statistics", (3, 5, 2), dtypes=(F64,)).replace(arguments=FLOAT32_SUMS),
         layer_template("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=integer_values(5, 20))),
         layer_template(
             "strided-count", (3, 4, 5), count=tensor(4, dtype=Dtype.int32, domain=integer_values(1, 9), layout=strided)
@@ -348,11 +367,11 @@ synchronized(
     ),
 )
 
-synchronized(
+register_synchronized(
     "diopiBatchNormElemt",
     templates=(
-        *SYNCHRONIZED,
-        layer_template("far", (3, 4, 12), FAR),
+        *SYNCHRONIZED_TEMPLATES,
+        layer_template("far", (3, 4, 12), FAR_FROM_ZERO),
         NO_BIAS,
         NO_AFFINE.replace(dtypes=(F32,)),
         layer_template("large-eps", (3, 4, 5), eps=10.0, dtypes=floating),

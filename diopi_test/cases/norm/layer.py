@@ -17,7 +17,7 @@ from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, transposed
 from diopi_test.cases.norm.affine import (
     NO_VARIANCE_REASONS,
-    Layer,
+    LayerSizes,
     forward_statistic,
     layer_template,
     register_layers,
@@ -25,18 +25,18 @@ from diopi_test.cases.norm.affine import (
     statistic_dtype,
 )
 from diopi_test.cases.norm.shared_templates import (
+    ALL_LAYERS_TEMPLATES,
     GRADIENTS,
     NO_AFFINE,
     NO_BIAS,
     NO_WEIGHT,
-    SHARED,
     exact_template,
     large_template,
     long_templates,
     saved_statistics,
     single_gradient_templates,
 )
-from diopi_test.cases.norm.values import FAR, SHIFTED, equal_rows, two_values, with_first
+from diopi_test.cases.norm.values import FAR_FROM_ZERO, SHIFTED, equal_rows, shifted_starting_with, two_values
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -49,7 +49,7 @@ EPSILONS = tuple(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.
 """Templates with further values of eps. PyTorch accepts zero and negative values."""
 
 SHARED_TEMPLATES = (
-    *SHARED,
+    *ALL_LAYERS_TEMPLATES,
     NO_AFFINE,
     layer_template("eps", (3, 4, 5), eps=0.5),
     layer_template("small-eps", (3, 4, 5), eps=1e-5),
@@ -59,15 +59,15 @@ SHARED_TEMPLATES = (
 # Layer norm
 
 
-def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+def _layer_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of layer norm from a template."""
     shape = template.sizes.shape
     begin = template.argument("begin_norm_axis", 1) % len(shape)
     override = template.results.get("save_mean")
-    decided = override if isinstance(override, ResultOverride) else ResultOverride()
+    saved_mean = override if isinstance(override, ResultOverride) else ResultOverride()
     statistics_shape, statistics_dtype = (
-        shape[:begin] if decided.shape is None else decided.shape,
-        decided.dtype or statistic_dtype(dtype),
+        shape[:begin] if saved_mean.shape is None else saved_mean.shape,
+        saved_mean.dtype or statistic_dtype(dtype),
     )
     mean = forward_statistic(
         template, ("diopiLayerNormGB", "running_mean"), statistics_shape, statistics_dtype, begin_norm_axis=begin
@@ -93,15 +93,17 @@ LAYER_NORM = (
     large_template((3, 331)),
     *SHARED_TEMPLATES,
     layer_template("many-rows", (131, 3)),
-    layer_template("mixed", (3, 4, 7), parameters=F32, begin_norm_axis=2, dtypes=half),
+    layer_template("mixed", (3, 4, 7), parameter_dtype=F32, begin_norm_axis=2, dtypes=half),
     layer_template("all-axes", (4, 3, 2), begin_norm_axis=0, dtypes=(F32, BF16)),
     layer_template("rank1", (9,), begin_norm_axis=0),
     layer_template("rank5", (2, 3, 2, 1, 4), begin_norm_axis=-3),
     layer_template("kept-axes", (4, 3, 5)).replace(results=saved_statistics(shape=(4, 1, 1)), dtypes=(F32, F16)),
     layer_template("kept-all-axes", (3, 5), begin_norm_axis=0).replace(results=saved_statistics(shape=(1, 1))),
     *(
-        layer_template(f"{narrow.name}-saved", (4, 3, 5), dtypes=(narrow,)).replace(results=saved_statistics(narrow))
-        for narrow in half
+        layer_template(f"{saved_dtype.name}-saved", (4, 3, 5), dtypes=(saved_dtype,)).replace(
+            results=saved_statistics(saved_dtype)
+        )
+        for saved_dtype in half
     ),
     layer_template("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
     layer_template("channels-last", (2, 3, 4, 5), layout=channels_last),
@@ -127,8 +129,8 @@ register_layer_norm(
     "diopiLayerNormGB",
     templates=(
         *LAYER_NORM,
-        layer_template("far", (5, 37), FAR),
-        layer_template("infinite", (3, 4, 5), with_first(inf)),
+        layer_template("far", (5, 37), FAR_FROM_ZERO),
+        layer_template("infinite", (3, 4, 5), shifted_starting_with(inf)),
         layer_template("no-elements", (3, 0), dtypes=(F32, F16)),
         NO_WEIGHT,
         NO_BIAS,
@@ -160,9 +162,9 @@ register_layer_norm(
 # Group norm
 
 
-def _group_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+def _group_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of group norm from a template."""
-    shape, parameter_dtype = template.sizes.shape, template.sizes.parameters
+    shape, parameter_dtype = template.sizes.shape, template.sizes.parameter_dtype
     groups = template.argument("num_groups", 2)
     statistics_shape = (shape[0], groups)
     return {
@@ -186,7 +188,7 @@ GROUP_NORM = (
     large_template((2, 4, 83)),
     *SHARED_TEMPLATES,
     layer_template("many-groups", (3, 70, 2), num_groups=35),
-    layer_template("mixed", (3, 4, 7), parameters=F32, dtypes=half),
+    layer_template("mixed", (3, 4, 7), parameter_dtype=F32, dtypes=half),
     layer_template("one-group", (3, 4, 5), num_groups=1, dtypes=(F32, BF16)),
     layer_template("group-a-channel", (3, 4, 5), num_groups=4),
     layer_template("rank2", (3, 12), num_groups=3),
@@ -197,22 +199,24 @@ GROUP_NORM = (
 )
 """The templates that group norm and its gradient share."""
 
-GROUPS = tuple(layer_template(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32))
+GROUP_COUNT_TEMPLATES = tuple(
+    layer_template(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32)
+)
 """Templates with other numbers of groups."""
 
 register_group_norm(
     "diopiGroupNorm",
     templates=(
         *GROUP_NORM,
-        layer_template("far", (2, 6, 13), FAR),
-        layer_template("infinite", (3, 4, 5), with_first(-inf)),
+        layer_template("far", (2, 6, 13), FAR_FROM_ZERO),
+        layer_template("infinite", (3, 4, 5), shifted_starting_with(-inf)),
         layer_template("no-elements", (2, 4, 0)),
         NO_WEIGHT,
         NO_BIAS,
         layer_template("equal-values", (4, 6, 2), equal_rows(6)),
         layer_template("float-saved", (3, 4, 5), dtypes=half).replace(results=saved_statistics(F32)),
         *EPSILONS,
-        *GROUPS,
+        *GROUP_COUNT_TEMPLATES,
         layer_template("images", (3, 36, 29, 31), num_groups=12, large=True),
         layer_template("half-wide", LAST_FEATURE_MAPS, num_groups=32, dtypes=(F16,), large=True),
     ),
@@ -226,7 +230,7 @@ register_group_norm(
         exact_template((8, 4, 8), 16, "exact-channels"),
         exact_template((2, 8, 16), 64, "exact-groups"),
         *GRADIENTS,
-        *GROUPS,
+        *GROUP_COUNT_TEMPLATES,
         layer_template("images", (5, 36, 29, 31), num_groups=3, large=True),
         layer_template("half-wide", (3, 513, 7, 7), num_groups=3, dtypes=(F16,), large=True),
     ),
@@ -236,7 +240,7 @@ register_group_norm(
 # Instance norm
 
 
-def _instance_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+def _instance_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of instance norm from a template."""
     axis = template.argument("axis", 2)
     arguments = shared_arguments(template, (prod(template.sizes.shape[1:axis]),))
@@ -256,7 +260,7 @@ INSTANCE_NORM = (
     large_template((2, 3, 157)),
     *SHARED_TEMPLATES,
     layer_template("many-channels", (2, 67, 3)),
-    layer_template("mixed", (2, 4, 67), normal(1, 8), parameters=F32, dtypes=half),
+    layer_template("mixed", (2, 4, 67), normal(1, 8), parameter_dtype=F32, dtypes=half),
     layer_template("first-axis", (3, 4, 5), axis=1, dtypes=(F32, BF16)),
     layer_template("third-axis", (2, 3, 4, 5), axis=3, dtypes=(F32, F16)),
     layer_template("rank2", (4, 7), axis=1),
@@ -281,8 +285,8 @@ register_instance_norm(
     "diopiInstanceNorm",
     templates=(
         *INSTANCE_NORM,
-        layer_template("far", (3, 4, 31), FAR),
-        layer_template("no-scale", (3, 4, 5), without=["scale"]),
+        layer_template("far", (3, 4, 31), FAR_FROM_ZERO),
+        layer_template("no-scale", (3, 4, 5), omitted_names=["scale"]),
         NO_BIAS,
         layer_template("equal-values", (2, 3, 6), equal_rows(6)),
         layer_template("too-negative-eps", (2, 3, 4), two_values(4), eps=-2.0),
@@ -299,7 +303,7 @@ register_instance_norm(
         NO_BIAS,
         *FURTHER_AXES,
         layer_template("whole-eps", (3, 4, 5), eps=2.0),
-        layer_template("far", (3, 4, 31), FAR),
+        layer_template("far", (3, 4, 31), FAR_FROM_ZERO),
         layer_template("equal-rows", EQUAL_ROWS.shape, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
     ),
 )

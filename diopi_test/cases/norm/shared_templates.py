@@ -13,41 +13,50 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.domains import integer_values, normal
 from diopi_test.cases.layouts import expanded, strided
-from diopi_test.cases.norm.affine import Layer, layer_template
-from diopi_test.cases.norm.values import POSITIVE_INTEGERS, SHIFTED, SQUARES_OVERFLOW_FLOAT16, two_values, with_first
+from diopi_test.cases.norm.affine import LayerSizes, layer_template
+from diopi_test.cases.norm.values import (
+    POSITIVE_INTEGERS,
+    SHIFTED,
+    SQUARES_OVERFLOW_FLOAT16,
+    shifted_starting_with,
+    two_values,
+)
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
 """The floating-point types."""
 
-VIEW = tensor(3, 4, 5, domain=SHIFTED, layout=expanded)
+EXPANDED_TENSOR = tensor(3, 4, 5, domain=SHIFTED, layout=expanded)
 """A tensor of the shape (3, 4, 5) with stride 0 along its first axis."""
 
-AFFINE = ("weight", "scale", "bias")
+AFFINE_PARAMETERS = ("weight", "scale", "bias")
 """The names that functions give the parameters that scale and shift the normalized values."""
 
-SHARED = (
-    layer_template("expanded", (3, 4, 5), input=VIEW, grad_output=VIEW, grad_out=VIEW),
+ALL_LAYERS_TEMPLATES = (
+    layer_template("expanded", (3, 4, 5), input=EXPANDED_TENSOR, grad_output=EXPANDED_TENSOR, grad_out=EXPANDED_TENSOR),
     layer_template("strided", (3, 4, 5), layout=strided),
-    layer_template("nan", (3, 4, 5), with_first(nan)),
+    layer_template("nan", (3, 4, 5), shifted_starting_with(nan)),
 )
 """Templates with unusual layouts, and with a NaN in the input, for every normalization layer."""
 
 NO_AFFINE = layer_template(
-    "no-affine", (3, 4, 5), without=(*AFFINE, "grad_weight", "grad_scale", "grad_bias"), dtypes=(F32, F16)
+    "no-affine",
+    (3, 4, 5),
+    omitted_names=(*AFFINE_PARAMETERS, "grad_weight", "grad_scale", "grad_bias"),
+    dtypes=(F32, F16),
 )
 """A template of a layer without weight and bias."""
 
-NO_WEIGHT = layer_template("no-weight", (3, 4, 5), without=["weight"])
+NO_WEIGHT = layer_template("no-weight", (3, 4, 5), omitted_names=["weight"])
 """A template of a layer without weight."""
 
-NO_BIAS = layer_template("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
+NO_BIAS = layer_template("no-bias", (3, 4, 5), omitted_names=["bias", "grad_bias"])
 """A template of a layer without bias."""
 
 
 def long_templates(
     shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8
-) -> tuple[CaseTemplate[Layer], ...]:
+) -> tuple[CaseTemplate[LayerSizes], ...]:
     """Return templates with many elements per statistic.
 
     Args:
@@ -66,20 +75,20 @@ def long_templates(
     )
 
 
-def large_template(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate[Layer]:
+def large_template(shape: tuple[int, ...], parameter_dtype: Dtype | None = None) -> CaseTemplate[LayerSizes]:
     """Return a float16 template with numbers whose squares overflow in float16.
 
     Args:
         shape: The shape of the input.
-        parameters: The element type of weight, bias and running statistics; None for the type of the input.
+        parameter_dtype: The element type of weight, bias and running statistics; None for the type of the input.
 
     Returns:
         The template.
     """
-    return layer_template("large", shape, SQUARES_OVERFLOW_FLOAT16, parameters=parameters, dtypes=(F16,))
+    return layer_template("large", shape, SQUARES_OVERFLOW_FLOAT16, parameter_dtype=parameter_dtype, dtypes=(F16,))
 
 
-def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Layer]:
+def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[LayerSizes]:
     """Return a template for which float32 represents statistics and sums exactly; half precision does not.
 
     The template is for functions that receive the statistics. Functions that compute the statistics may round, as
@@ -96,21 +105,23 @@ def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") ->
     domains = {
         "grad_output": POSITIVE_INTEGERS,
         "grad_out": POSITIVE_INTEGERS,
-        **dict.fromkeys(AFFINE, integer_values(1, 3)),
+        **dict.fromkeys(AFFINE_PARAMETERS, integer_values(1, 3)),
     }
     template = layer_template(label, shape, eps=0.0, dtypes=floating)
     return template.replace(domains={"input": two_values(length), **domains}, exact=True)
 
 
-def single_gradient_templates(names: Sequence[str]) -> Iterator[CaseTemplate[Layer]]:
+def single_gradient_templates(names: Sequence[str]) -> Iterator[CaseTemplate[LayerSizes]]:
     """Yield, for each of the named gradients, a template that requests only this gradient and omits the others."""
-    for wanted in names:
-        yield layer_template(f"only-{wanted}", (3, 4, 5), without=[name for name in names if name != wanted])
+    for requested in names:
+        yield layer_template(
+            f"only-{requested}", (3, 4, 5), omitted_names=[name for name in names if name != requested]
+        )
 
 
 GRADIENTS = (
     *single_gradient_templates(("grad_input", "grad_weight", "grad_bias")),
-    layer_template("bias-only", (3, 4, 5), without=["weight"]).replace(
+    layer_template("bias-only", (3, 4, 5), omitted_names=["weight"]).replace(
         results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
     ),
 )

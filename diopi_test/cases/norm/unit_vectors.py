@@ -16,15 +16,15 @@ from diopi_test.cases import half_sums
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
-from diopi_test.cases.norm.values import rows, with_first
+from diopi_test.cases.norm.values import domain_of_rows, shifted_starting_with
 from diopi_test.cases.norm.vector import (
+    AT_LEAST_ONE,
     BF16,
     F16,
     F32,
     F64,
     FAR_APART,
     FEW_ZEROS,
-    FROM_ONE,
     FURTHER_ORDERS,
     HUGE_SQUARES,
     LARGEST_TIED,
@@ -36,7 +36,7 @@ from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import Arguments, CaseTemplate, TemplateFields, register, tensor
 
 
-def scaled_template(
+def normalize_template(
     label: str,
     shape: Shape,
     axis: int = 1,
@@ -78,7 +78,9 @@ def scaled_template(
     return template.replace(arguments=arguments, result_layout=vector_layout)
 
 
-def large_template(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
+def large_rows_template(
+    label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32
+) -> CaseTemplate[Shape]:
     """Return a large template that divides rows of normally distributed numbers by their norms.
 
     Args:
@@ -90,11 +92,11 @@ def large_template(label: str, shape: Shape, layout: Layout = contiguous, dtype:
     Returns:
         The template.
     """
-    template = scaled_template(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
+    template = normalize_template(label, shape, vector_layout=layout, dtypes=(dtype,), large=True)
     return template.replace(arguments={"input": tensor(*shape, layout=layout)}, result_layout=contiguous)
 
 
-def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
+def _draw_row_of_norm_64(rng: Generator, number: int) -> NDArray[Any]:
     """Return 33 elements of either sign in random order, whose absolute values add up to 64; `number` is not used."""
     return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
 
@@ -104,85 +106,85 @@ def _draw_distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[A
     return np.asarray(rng.permutation(np.arange(1, count + 1)) / 4 * rng.choice([-1.0, 1.0], count))
 
 
-OF_LENGTH_64 = rows(33, _adding_up_to_64)
+NORM_64_ROWS = domain_of_rows(33, _draw_row_of_norm_64)
 """Rows whose norm of order 1 is 64."""
 
 
-def order_templates(orders: Sequence[float], narrow: Dtype) -> Iterator[CaseTemplate[Shape]]:
+def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Iterator[CaseTemplate[Shape]]:
     """Yield templates that divide rows by norms of these orders.
 
     Args:
         orders: The orders.
-        narrow: The half-precision type.
+        half_dtype: The half-precision type.
 
     Yields:
-        For each order, a template in float32 and a template in `narrow`. The latter has long rows if
+        For each order, a template in float32 and a template in `half_dtype`. The latter has long rows if
         `has_long_half_rows` is true for the order.
     """
     for p in orders:
-        yield scaled_template(f"order-{p}", (4, 6), order=p, domain=FROM_ONE)
+        yield normalize_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE)
         if has_long_half_rows(p):
-            yield scaled_template(
-                f"order-{p}", (4, half_sums.LONG_ROW), order=p, domain=half_sums.NEARLY_EQUAL, dtypes=(narrow,)
+            yield normalize_template(
+                f"order-{p}", (4, half_sums.LONG_ROW), order=p, domain=half_sums.NEARLY_EQUAL, dtypes=(half_dtype,)
             )
         else:
-            yield scaled_template(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(narrow,))
+            yield normalize_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE, dtypes=(half_dtype,))
 
 
-SHORT_AND_LONG = (4, 0.125)
+ROW_FACTORS = (4, 0.125)
 """Factors of consecutive rows, after which the norms are clearly above or below 1."""
 
-SCALED = (
-    scaled_template("rows", (4, 5), dtypes=(F32, F64), smoke=True),
-    scaled_template("rows", (4, half_sums.LONG_ROW), domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
-    scaled_template("columns", (4, 5), 0, dtypes=(F32, F64)),
-    scaled_template("columns", (half_sums.LONG_ROW, 5), 0, domain=half_sums.NEARLY_EQUAL, dtypes=half),
-    scaled_template("last-axis", (2, 3, 4), -1),
-    scaled_template("middle-axis", (2, 5, 3), dtypes=(F32, F16)),
-    scaled_template("rank1", (9,), -1),
-    scaled_template("scalar", (), 0, eps=4.0),
-    scaled_template("scalar-last-axis", (), -1, order=1, eps=4.0),
-    scaled_template("long", (2, 517), dtypes=floating),
-    scaled_template("strided", (3, 4, 2), vector_layout=strided),
-    scaled_template("transposed", (3, 4, 2), 2, vector_layout=transposed),
-    scaled_template("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
-    scaled_template("empty", (0, 3)),
-    scaled_template("length-one-axis", (5, 1), domain=FROM_ONE, order=3),
-    scaled_template("eps", (6, 5), eps=1.0, factors=SHORT_AND_LONG, dtypes=floating),
-    scaled_template("eps-order-1", (6, 5), order=1, eps=1.0, factors=(4, 0.0625)),
-    scaled_template("negative-eps", (4, 5), eps=-3.0, factors=SHORT_AND_LONG),
-    scaled_template("exact", (5, 33), order=1, domain=OF_LENGTH_64, dtypes=floating, exact=True),
-    scaled_template("exact-unit", (5, 33), order=1, domain=OF_LENGTH_64, factors=(2.0**-6,), exact=True),
-    scaled_template("exact-eps", (5, 33), order=1, eps=64.0, domain=OF_LENGTH_64, exact=True),
-    *(scaled_template(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
-    scaled_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
-    scaled_template("infinity", (4, 5), order=inf, domain=_draw_distinct_moduli, dtypes=floating),
-    scaled_template("minus-infinity", (4, 5), order=-inf, domain=_draw_distinct_moduli),
-    *order_templates(ORDERS, BF16),
-    scaled_template("nan", (3, 4), domain=with_first(nan)),
+NORMALIZE_TEMPLATES = (
+    normalize_template("rows", (4, 5), dtypes=(F32, F64), smoke=True),
+    normalize_template("rows", (4, half_sums.LONG_ROW), domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
+    normalize_template("columns", (4, 5), 0, dtypes=(F32, F64)),
+    normalize_template("columns", (half_sums.LONG_ROW, 5), 0, domain=half_sums.NEARLY_EQUAL, dtypes=half),
+    normalize_template("last-axis", (2, 3, 4), -1),
+    normalize_template("middle-axis", (2, 5, 3), dtypes=(F32, F16)),
+    normalize_template("rank1", (9,), -1),
+    normalize_template("scalar", (), 0, eps=4.0),
+    normalize_template("scalar-last-axis", (), -1, order=1, eps=4.0),
+    normalize_template("long", (2, 517), dtypes=floating),
+    normalize_template("strided", (3, 4, 2), vector_layout=strided),
+    normalize_template("transposed", (3, 4, 2), 2, vector_layout=transposed),
+    normalize_template("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
+    normalize_template("empty", (0, 3)),
+    normalize_template("length-one-axis", (5, 1), domain=AT_LEAST_ONE, order=3),
+    normalize_template("eps", (6, 5), eps=1.0, factors=ROW_FACTORS, dtypes=floating),
+    normalize_template("eps-order-1", (6, 5), order=1, eps=1.0, factors=(4, 0.0625)),
+    normalize_template("negative-eps", (4, 5), eps=-3.0, factors=ROW_FACTORS),
+    normalize_template("exact", (5, 33), order=1, domain=NORM_64_ROWS, dtypes=floating, exact=True),
+    normalize_template("exact-unit", (5, 33), order=1, domain=NORM_64_ROWS, factors=(2.0**-6,), exact=True),
+    normalize_template("exact-eps", (5, 33), order=1, eps=64.0, domain=NORM_64_ROWS, exact=True),
+    *(normalize_template(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
+    normalize_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    normalize_template("infinity", (4, 5), order=inf, domain=_draw_distinct_moduli, dtypes=floating),
+    normalize_template("minus-infinity", (4, 5), order=-inf, domain=_draw_distinct_moduli),
+    *normalize_order_templates(ORDERS, BF16),
+    normalize_template("nan", (3, 4), domain=shifted_starting_with(nan)),
 )
 """The templates that normalization and its gradient share."""
 
-SCALED_FURTHER = (
-    *order_templates(FURTHER_ORDERS, F16),
+FURTHER_NORMALIZE_TEMPLATES = (
+    *normalize_order_templates(FURTHER_ORDERS, F16),
     *(
-        scaled_template(label, shape, axis, order=2 + axis % 2)
+        normalize_template(label, shape, axis, order=2 + axis % 2)
         for label, shape, axis in untested_axes(
-            {(len(template.sizes), template.argument("axis")) for template in SCALED}
+            {(len(template.sizes), template.argument("axis")) for template in NORMALIZE_TEMPLATES}
         )
     ),
-    large_template("long-rows", (5, 65_537)),
-    large_template("many-rows", (70_001, 3)),
-    large_template("half-far-apart", (263, 517), FAR_APART, F16),
+    large_rows_template("long-rows", (5, 65_537)),
+    large_rows_template("many-rows", (70_001, 3)),
+    large_rows_template("half-far-apart", (263, 517), FAR_APART, F16),
 )
 """Templates of further orders and axes, and large templates."""
 
-PARALLEL = tensor(
+PARALLEL_GRADIENTS = tensor(
     40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
 )
 """Gradients of the result that are parallel to the input in every other row. The gradient of the input is 0 there."""
 
-NOT_BELOW_EPS_REASONS = {"exact-eps": "the norm equals eps"}
+EQUAL_EPS_REASONS = {"exact-eps": "the norm equals eps"}
 """Why the case with this label does not discriminate: wrong kernels may pass it too."""
 
 ONE_ELEMENT_REASONS = {"length-one-axis": "normalization scales a single element to 1 or -1"}
@@ -192,23 +194,25 @@ ONE_ELEMENT_REASONS = {"length-one-axis": "normalization scales a single element
 register(
     "diopiNormalize",
     templates=(
-        *SCALED,
-        scaled_template("zeros", (3, 4), factors=(1, 0)),
-        scaled_template("zeros-zero-eps", (3, 4), eps=0.0, factors=(1, 0)),
-        scaled_template("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
-        *SCALED_FURTHER,
+        *NORMALIZE_TEMPLATES,
+        normalize_template("zeros", (3, 4), factors=(1, 0)),
+        normalize_template("zeros-zero-eps", (3, 4), eps=0.0, factors=(1, 0)),
+        normalize_template("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
+        *FURTHER_NORMALIZE_TEMPLATES,
     ),
-    non_discriminating=NOT_BELOW_EPS_REASONS,
+    non_discriminating=EQUAL_EPS_REASONS,
 )
 
 register(
     "diopiNormalizeBackward",
     templates=(
-        *SCALED,
-        scaled_template("zeros", (3, 4), eps=0.25, factors=(4, 0)),
-        scaled_template("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
-        scaled_template("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
-        *SCALED_FURTHER,
+        *NORMALIZE_TEMPLATES,
+        normalize_template("zeros", (3, 4), eps=0.25, factors=(4, 0)),
+        normalize_template("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
+        normalize_template("parallel", (40, 2), dtypes=(F32, F64)).replace(
+            arguments={"grad_output": PARALLEL_GRADIENTS}
+        ),
+        *FURTHER_NORMALIZE_TEMPLATES,
     ),
-    non_discriminating={**NOT_BELOW_EPS_REASONS, **ONE_ELEMENT_REASONS},
+    non_discriminating={**EQUAL_EPS_REASONS, **ONE_ELEMENT_REASONS},
 )

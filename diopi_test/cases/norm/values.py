@@ -19,7 +19,7 @@ POSITIVE_INTEGERS = integer_values(1, 100)
 """Integers whose sums float32 represents exactly and half precision does not."""
 
 
-FAR = normal(1, mean=100)
+FAR_FROM_ZERO = normal(1, mean=100)
 """Numbers so far from 0 that the variance is lost if it is computed as E[x²] − mean²."""
 
 SQUARES_OVERFLOW_FLOAT16 = uniform(300, 3000)
@@ -29,7 +29,7 @@ EPS, MOMENTUM = 2.0**-6, 2.0**-3
 """Values of eps and momentum. They are large enough to affect half-precision results, and exact in every type."""
 
 
-def with_first(value: float) -> Domain:
+def shifted_starting_with(value: float) -> Domain:
     """Return a domain that draws from `SHIFTED` and replaces the first element by `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -47,7 +47,7 @@ def draw_half_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return values
 
 
-def rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Domain:
+def domain_of_rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Domain:
     """Return a domain of rows.
 
     Args:
@@ -70,9 +70,9 @@ def two_values(length: int) -> Domain:
     In rotation, the means are 3, 5 and 2, and the standard deviations are 2, 4 and 1.
     """
     pairs = [5, 1], [9, 1], [3, 1]
-    return rows(length, lambda rng, number: rng.permutation(np.resize(pairs[number % 3], length)))
+    return domain_of_rows(length, lambda rng, number: rng.permutation(np.resize(pairs[number % 3], length)))
 
 
 def equal_rows(length: int) -> Domain:
     """Return a domain of rows whose elements are all 2.0, −1.5 or 0.25, in rotation."""
-    return rows(length, lambda rng, number: np.full(length, [2.0, -1.5, 0.25][number % 3]))
+    return domain_of_rows(length, lambda rng, number: np.full(length, [2.0, -1.5, 0.25][number % 3]))

@@ -31,7 +31,7 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, strides, transposed
-from diopi_test.cases.norm.values import POSITIVE_INTEGERS, draw_half_zero, with_first
+from diopi_test.cases.norm.values import POSITIVE_INTEGERS, draw_half_zero, shifted_starting_with
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TemplateFields, register, tensor
 
@@ -53,7 +53,7 @@ ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
 FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
 """Further orders. Kernels rarely have code for one of these orders only."""
 
-FROM_ONE = avoid_points([0.0], normal(2), 1.0)
+AT_LEAST_ONE = avoid_points([0.0], normal(2), 1.0)
 """Numbers of magnitude 1 or more. Numbers near 0 would dominate the sum of a norm of negative order."""
 
 HUGE_SQUARES = log_uniform(8, 10)
@@ -90,7 +90,7 @@ def norm_template(
     domain: Domain | None = None,
     *,
     keepdim: bool = False,
-    wide: Dtype | None = None,
+    result_dtype: Dtype | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Axes]:
     """Return a template of cases of a vector norm.
@@ -102,7 +102,7 @@ def norm_template(
         order: The order of the norm.
         domain: The domain of the input; None for normally distributed numbers.
         keepdim: Whether the result keeps the reduced axes with size 1.
-        wide: The element type of the result; None for the element type of the input.
+        result_dtype: The element type of the result; None for the element type of the input.
         **fields: Further fields of the template.
 
     Returns:
@@ -113,25 +113,25 @@ def norm_template(
     result_shape = sizes.reduced_shape if not template.large else None
     return template.replace(
         domains={"input": domain, "self": domain} if domain else {},
-        results={"out": ResultOverride(wide, template.result_layout, result_shape)},
+        results={"out": ResultOverride(result_dtype, template.result_layout, result_shape)},
     )
 
 
-def half_templates(template: CaseTemplate[Axes], longer: CaseTemplate[Axes]) -> Iterator[CaseTemplate[Axes]]:
+def half_templates(template: CaseTemplate[Axes], long_template: CaseTemplate[Axes]) -> Iterator[CaseTemplate[Axes]]:
     """Split a template into one for its wider types and one for its half-precision types.
 
     Args:
         template: The template to split. It lists its element types.
-        longer: The template for the half-precision types. Its long sums make an inaccurate accumulation visible.
+        long_template: The template for the half-precision types. Its long sums make an inaccurate accumulation visible.
 
     Yields:
-        `template` without its half-precision types. Then `longer` in these types, with `template`'s domains and
+        `template` without its half-precision types. Then `long_template` in these types, with `template`'s domains and
         smoke flag, but with the numbers ±0.7 and ±0.9 as input, whose rounding errors do not cancel.
     """
-    wide, narrow = half_sums.split_dtypes(template)
+    wide_dtypes, half_dtypes = half_sums.split_dtypes(template)
     domains = {**template.domains, **dict.fromkeys(("input", "self"), half_sums.NEARLY_EQUAL)}
-    yield template.replace(dtypes=wide)
-    yield longer.replace(dtypes=narrow, domains=domains, smoke=template.smoke)
+    yield template.replace(dtypes=wide_dtypes)
+    yield long_template.replace(dtypes=half_dtypes, domains=domains, smoke=template.smoke)
 
 
 def has_long_half_rows(order: float) -> bool:
@@ -165,7 +165,7 @@ def order_templates(
             yield template
 
 
-VECTORS = (
+SHARED_NORM_TEMPLATES = (
     *half_templates(
         norm_template("rows", (4, 5), dtypes=floating, smoke=True), norm_template("rows", (4, half_sums.LONG_ROW))
     ),
@@ -179,7 +179,7 @@ VECTORS = (
     norm_template("every-axis", (2, 3), (1, 0)),
     norm_template("scalar", (), ()),
     norm_template("scalar-axis", (), (0,)),
-    norm_template("scalar-last-axis", (), (-1,), 3, FROM_ONE, keepdim=True),
+    norm_template("scalar-last-axis", (), (-1,), 3, AT_LEAST_ONE, keepdim=True),
     norm_template("scalar-infinity", (), (0,), inf),
     norm_template("strided", (3, 4, 2), layout=strided, result_layout=strided),
     norm_template("transposed", (3, 4, 2), (2,), layout=transposed, result_layout=transposed, dtypes=(F32, F16)),
@@ -190,12 +190,12 @@ VECTORS = (
 The cases of `diopiNorm`, `diopiLinalgVecNorm` and `diopiNormBackward` include them.
 """
 
-NORMS = (
+FURTHER_NORM_TEMPLATES = (
     norm_template("empty", (0, 3), ()),
     *(norm_template(f"far-order-{p}", (20, 6), order=p, domain=normal(1000)) for p in (1.5, 2.5)),
     norm_template("empty-rows", (3, 0), keepdim=True),
     norm_template("zeros", (4, 4), domain=draw_half_zero),
-    *order_templates(ORDERS, floating, lambda p: FROM_ONE if p else SOME_ZEROS),
+    *order_templates(ORDERS, floating, lambda p: AT_LEAST_ONE if p else SOME_ZEROS),
     norm_template("count", (5, 6), order=0.0, domain=choice([0.0, -0.0, 1.5, nan, inf])),
     norm_template("zero-in-order--1", (7, 3), order=-1, domain=FEW_ZEROS),
     norm_template("zero-in-order-0.5", (3, 5), order=0.5, domain=SOME_ZEROS),
@@ -205,20 +205,20 @@ NORMS = (
     norm_template("smallest-special", (20, 1), order=-inf, domain=special),
     norm_template("largest-subnormal", (3, 9), (1,), inf, ALL_SUBNORMAL),
     norm_template("smallest-subnormal", (3, 9), (1,), -inf, subnormal),
-    norm_template("largest-nan", (3, 4), order=inf, domain=with_first(nan)),
-    norm_template("smallest-nan", (3, 4), order=-inf, domain=with_first(nan)),
+    norm_template("largest-nan", (3, 4), order=inf, domain=shifted_starting_with(nan)),
+    norm_template("smallest-nan", (3, 4), order=-inf, domain=shifted_starting_with(nan)),
     norm_template("largest-nan-of-many", (5, 1031), order=inf, domain=NAN_OF_MANY, dtypes=floating),
     norm_template("smallest-nan-of-many", (5, 1031), order=-inf, domain=NAN_OF_MANY, dtypes=floating),
-    norm_template("nan", (3, 4), domain=with_first(nan)),
-    norm_template("one-infinite", (3, 4), order=3, domain=with_first(-inf)),
+    norm_template("nan", (3, 4), domain=shifted_starting_with(nan)),
+    norm_template("one-infinite", (3, 4), order=3, domain=shifted_starting_with(-inf)),
     norm_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
     norm_template("small", (4, 8), domain=TINY_SQUARES, dtypes=half),
     norm_template("large-cubes", (4, 8), order=3, domain=HUGE_SQUARES, dtypes=half),
     norm_template("exact-sum", (2, 517), order=1, domain=POSITIVE_INTEGERS, dtypes=floating, exact=True),
     norm_template("exact-length", (5, 1), domain=integer_values(-9, 9), dtypes=floating, exact=True),
-    norm_template("in-float32", (4, 7), wide=F32, dtypes=half),
-    norm_template("in-float64", (4, 7), wide=F64),
-    norm_template("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), wide=F64, exact=True),
+    norm_template("in-float32", (4, 7), result_dtype=F32, dtypes=half),
+    norm_template("in-float64", (4, 7), result_dtype=F64),
+    norm_template("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), result_dtype=F64, exact=True),
 )
 """Templates of norms with other orders, numbers and types of results.
 
@@ -228,7 +228,7 @@ The sums of the last template are exact in float64, but not in float32.
 
 def further_order_templates() -> list[CaseTemplate[Axes]]:
     """Return templates in float32 and float16 for each of `FURTHER_ORDERS`."""
-    return list(order_templates(FURTHER_ORDERS, (F32, F16), lambda p: FROM_ONE))
+    return list(order_templates(FURTHER_ORDERS, (F32, F16), lambda p: AT_LEAST_ONE))
 
 
 def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
@@ -236,12 +236,12 @@ def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[Cas
 
     Axes count from either end. The order is 2 for even numbers of axes and 3 for odd numbers.
     """
-    tried = {
+    tested = {
         (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
     }
     return [
-        norm_template(label, shape, (axis,), 2 + axis % 2, FROM_ONE, keepdim=axis < 0)
-        for label, shape, axis in untested_axes(tried)
+        norm_template(label, shape, (axis,), 2 + axis % 2, AT_LEAST_ONE, keepdim=axis < 0)
+        for label, shape, axis in untested_axes(tested)
     ]
 
 
@@ -261,10 +261,10 @@ register(
     "diopiNorm",
     "diopiLinalgVecNorm",
     templates=(
-        *VECTORS,
-        *NORMS,
+        *SHARED_NORM_TEMPLATES,
+        *FURTHER_NORM_TEMPLATES,
         *further_order_templates(),
-        *untested_axis_templates((*VECTORS, *NORMS)),
+        *untested_axis_templates((*SHARED_NORM_TEMPLATES, *FURTHER_NORM_TEMPLATES)),
         *LARGE_VECTORS,
     ),
     derive=_norm_arguments,
@@ -272,20 +272,20 @@ register(
 
 # Norms of several tensors
 
-SEVERAL = ((3, 4), (5,), (2, 1, 3))
+LIST_SHAPES = ((3, 4), (5,), (2, 1, 3))
 """The default shapes of the tensors in a list."""
 
-LONG_SEVERAL = ((3, 344), (half_sums.LONG_ROW,), (2, 1, 523))
+LONG_LIST_SHAPES = ((3, 344), (half_sums.LONG_ROW,), (2, 1, 523))
 """The shapes of a list of three tensors with more than 1000 elements each."""
 
 
 def list_template(
     label: str,
-    shapes: Sequence[Shape] = SEVERAL,
+    shapes: Sequence[Shape] = LIST_SHAPES,
     order: float = 2,
     domain: Domain | None = None,
     *,
-    first: Domain | None = None,
+    first_domain: Domain | None = None,
     layouts: Sequence[Layout] = (contiguous,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
@@ -296,7 +296,7 @@ def list_template(
         shapes: The shapes of the tensors.
         order: The order of the norms.
         domain: The domain of the tensors; None for normally distributed numbers.
-        first: The domain of the first tensor; None for `domain`.
+        first_domain: The domain of the first tensor; None for `domain`.
         layouts: The layouts of the tensors, assigned in rotation.
         **fields: Further fields of the template.
 
@@ -304,15 +304,15 @@ def list_template(
         The template.
     """
     inputs = [
-        tensor(*shape, domain=domain if number else first or domain, layout=layout)
-        for number, (shape, layout) in enumerate(zip(shapes, cycle(layouts), strict=False))
+        tensor(*shape, domain=domain if position else first_domain or domain, layout=layout)
+        for position, (shape, layout) in enumerate(zip(shapes, cycle(layouts), strict=False))
     ]
     return CaseTemplate(label, arguments={"inputs": inputs, "ord": order}, **fields)
 
 
-LENGTHS = (
+LIST_NORM_TEMPLATES = (
     list_template("several", dtypes=(F32, F64), smoke=True),
-    list_template("several", LONG_SEVERAL, domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
+    list_template("several", LONG_LIST_SHAPES, domain=half_sums.NEARLY_EQUAL, dtypes=half, smoke=True),
     list_template("long", ((517,), (31, 17)), 2.0, dtypes=(F32, F64)),
     list_template("long", ((half_sums.LONG_ROW,), (31, 37)), 2.0, half_sums.NEARLY_EQUAL, dtypes=half),
     list_template("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
@@ -326,14 +326,14 @@ LENGTHS = (
     list_template("empty", ((3,), (0, 2))),
     list_template("strided", layouts=[strided]),
     list_template("transposed", layouts=[transposed]),
-    list_template("nan", order=inf, first=with_first(nan)),
-    list_template("nan-of-many", ((5, 1031), (3,)), order=inf, first=NAN_OF_MANY, dtypes=floating),
-    *(list_template(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
-    *(list_template(f"order-{p}", order=p, domain=FROM_ONE) for p in FURTHER_ORDERS),
+    list_template("nan", order=inf, first_domain=shifted_starting_with(nan)),
+    list_template("nan-of-many", ((5, 1031), (3,)), order=inf, first_domain=NAN_OF_MANY, dtypes=floating),
+    *(list_template(f"order-{p}", order=p, domain=AT_LEAST_ONE if p else SOME_ZEROS) for p in ORDERS),
+    *(list_template(f"order-{p}", order=p, domain=AT_LEAST_ONE) for p in FURTHER_ORDERS),
     *(
-        list_template(f"order-{p}", LONG_SEVERAL, p, half_sums.NEARLY_EQUAL, dtypes=(F16,))
+        list_template(f"order-{p}", LONG_LIST_SHAPES, p, half_sums.NEARLY_EQUAL, dtypes=(F16,))
         if has_long_half_rows(p)
-        else list_template(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F16,))
+        else list_template(f"order-{p}", order=p, domain=AT_LEAST_ONE, dtypes=(F16,))
         for p in FURTHER_ORDERS
     ),
     list_template("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
@@ -342,7 +342,7 @@ LENGTHS = (
 """The templates of `diopiForeachnormScalar`, which computes the norm of each tensor in a list."""
 
 
-register("diopiForeachnormScalar", templates=LENGTHS)
+register("diopiForeachnormScalar", templates=LIST_NORM_TEMPLATES)
 
 
 # The gradient
@@ -379,16 +379,16 @@ SMALLEST_TIED: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, 
 All other elements are positive, so that their gradients are 0.0 and not −0.0.
 """
 
-TIED: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
+TIE_ARGUMENTS: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
 """Arguments of `gradient_template` for cases in which elements of equal magnitude share the gradient."""
 
 POSITIVE = uniform(0.5, 2)
 """Positive gradients of the results."""
 
-SLOPES = (
-    *VECTORS,
-    *(norm_template(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=floating) for p in ORDERS if p),
-    gradient_template("order-0", (4, 6), 0, FROM_ONE, uniform(-2, 2), dtypes=floating),
+GRADIENT_TEMPLATES = (
+    *SHARED_NORM_TEMPLATES,
+    *(norm_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE, dtypes=floating) for p in ORDERS if p),
+    gradient_template("order-0", (4, 6), 0, AT_LEAST_ONE, uniform(-2, 2), dtypes=floating),
     norm_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
     norm_template("empty", (0, 3)),
     norm_template("exact", (5, 1), domain=choice([1.0, -1.0, 2.0, -3.0, 4.0]), dtypes=floating, exact=True),
@@ -400,8 +400,8 @@ SLOPES = (
     ),
     *(gradient_template(f"nan-in-order-{p}", (3, 4), p, ONE_NAN, POSITIVE) for p in (2, inf, -inf)),
     *(gradient_template(f"zeros-in-order-{p}", (4, 4), p, draw_half_zero, POSITIVE) for p in (1, 2, 3, 1.5, inf)),
-    gradient_template("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIED),
-    gradient_template("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIED),
+    gradient_template("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIE_ARGUMENTS),
+    gradient_template("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIE_ARGUMENTS),
 )
 """Templates of `diopiNormBackward`, the gradient of a vector norm."""
 
@@ -426,7 +426,12 @@ def _gradient_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[s
 
 register(
     "diopiNormBackward",
-    templates=(*SLOPES, *further_order_templates(), *untested_axis_templates(SLOPES), *LARGE_VECTORS),
+    templates=(
+        *GRADIENT_TEMPLATES,
+        *further_order_templates(),
+        *untested_axis_templates(GRADIENT_TEMPLATES),
+        *LARGE_VECTORS,
+    ),
     derive=_gradient_arguments,
     non_discriminating={"(zero-in-)?order-0": "the number of nonzero elements has the gradient 0"},
 )

@@ -61,7 +61,7 @@ def test_registered_templates_are_the_cases(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_layer_template_sets_the_layout_of_tensors_and_first_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.cases.case._makers", {})
-    template = layer_template("a", (2, 3), layout=strided, without=["bias"], eps=0.5)
+    template = layer_template("a", (2, 3), layout=strided, omitted_names=["bias"], eps=0.5)
     register_layers(
         "diopiGroupNorm", templates=[template], derive=lambda t, dtype: {"input": tensor(*t.sizes.shape), "eps": 0.0}
     )
