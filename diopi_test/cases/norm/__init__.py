@@ -1,4 +1,7 @@
-"""Normalization layers and vector norms, with their gradients."""
+"""Cases of normalization layers and vector norms, with their gradients.
+
+Importing the package registers the cases of all its modules.
+"""
 
 from diopi_test.cases.norm import batch, layer, unit_vectors, vector
 

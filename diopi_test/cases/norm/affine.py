@@ -20,7 +20,7 @@ from diopi_test.cases.norm.values import EPS, SHIFTED
 from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def layer_template(
     """Return a template of a normalization layer.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape of the input.
         domain: The domain of the input.
         omitted_names: The names of optional arguments and results to omit (pass as NULL).
@@ -87,7 +87,7 @@ def register_layers(
     """Register the cases of templates for functions.
 
     All derived tensor arguments and the first result have the layout of the template. Other results are contiguous
-    unless the template says otherwise.
+    unless the template overrides them.
 
     Args:
         *names: The names of the functions.
@@ -97,11 +97,13 @@ def register_layers(
     """
 
     def derive_with_layout(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
+        """Return the derived arguments, with the layout of the template for all tensors."""
         derived = derive(template, dtype).items()
         return {n: replace(v, layout=template.layout) if isinstance(v, TensorTemplate) else v for n, v in derived}
 
     @cases_for(*names, non_discriminating=non_discriminating)
     def cases(prototype: Prototype) -> Iterator[Case]:
+        """Return a function's cases; half-precision gradients of layer norm get inputs that reveal inaccurate sums."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         all_cases = expand(
             prototype, (t.replace(results={**other_results, **t.results}) for t in templates), derive_with_layout
@@ -117,7 +119,7 @@ def shared_arguments(template: CaseTemplate[LayerSizes], affine: Sequence[int]) 
     """Return the arguments that all layers share, by name.
 
     Args:
-        template: The template, which provides the shape of the input.
+        template: The template, which provides the shape of the input and the element type of the parameters.
         affine: The shape of weight and bias.
 
     Returns:
@@ -135,17 +137,17 @@ def forward_statistic(
     dtype: Dtype | None,
     **attributes: Any,
 ) -> TensorTemplate:
-    """Return the template of an argument that the reference computes with a forward function without weight and bias.
+    """Return an argument that the reference computes with a forward function, without weight and bias.
 
     Args:
-        template: The template of the case.
-        result: The forward function and the name of its result.
+        template: The template of the case, which provides eps.
+        result: The name of the forward function, and the name of its result.
         shape: The shape of the statistic.
         dtype: The element type of the statistic; None for the element type of the case.
         **attributes: Further arguments of the forward function.
 
     Returns:
-        The template.
+        The tensor template of the argument.
     """
     forward_arguments = {"eps": template.argument("eps", EPS), "weight": None, "bias": None, **attributes}
     return tensor(*shape, dtype=dtype, compute=ResultOf(*result, extra_arguments=forward_arguments))
@@ -160,4 +162,7 @@ NO_VARIANCE_REASONS = {
     "equal-values": "where nothing varies, only eps counts, and 0 is scaled",
     "one-value|one-value-a-channel": "one value doesn't vary, and 0 is scaled; its unbiased variance is 0 / 0",
 }
-"""The reasons why wrong kernels can pass some cases, by label; `|` separates labels."""
+"""Why wrong kernels can pass some cases (`Case.non_discriminating`), by label; `|` separates labels.
+
+In these cases, all values of a statistic are equal. The normalized values are then 0, whatever the variance is.
+"""

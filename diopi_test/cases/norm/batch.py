@@ -1,4 +1,7 @@
-"""The cases of batch norm and its gradients, of one worker and of several that combine their statistics."""
+"""Cases of batch norm and its gradients, on a single worker and on several workers that combine their statistics.
+
+A template describes cases that differ only in their element type.
+"""
 
 from __future__ import annotations
 
@@ -46,35 +49,46 @@ from diopi_test.cases.norm.values import (
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 RUNNING_STATISTICS = ("running_mean", "running_var")
-"""The running statistics, which a call may omit."""
+"""The arguments for running statistics, which a call may omit."""
 
 POSITIVE = uniform(0.5, 2)
-"""Numbers that a variance or its inverse root may have."""
+"""A domain of numbers that a variance, or the inverse of its root, may have."""
 
 MOMENTA = {"0": 0.0, "1": 1.0, "third": 1 / 3}
-"""The values of the momentum by label."""
+"""The values of the momentum, by label."""
 
 FURTHER_MOMENTA = (0.01, 0.1, 0.5, 0.9, -0.25, 2.0)
-"""PyTorch's None, the mean over all batches, is a momentum of 1, 1/2, 1/3, … in turn."""
+"""Further values of the momentum.
+
+PyTorch's momentum None, the mean over all batches, equals a momentum of 1, 1/2, 1/3, … in successive calls.
+"""
 
 IMAGE_BATCH_SHAPE = (5, 37, 29, 31)
-"""A batch whose channels are sums of 4,495 numbers."""
+"""The shape of a large batch of images, in which each channel has a sum of 4,495 numbers."""
 
 LAST_FEATURE_MAPS = (3, 512, 7, 7)
-"""The shape of the last layers of a network."""
+"""The shape of the last feature maps of a typical network: many channels with few elements each."""
 
 EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
 """Further values of eps. PyTorch accepts zero and negative values."""
 
 SAVED_STATISTICS = ("save_mean", "save_invstd")
-"""The statistics that training saves for the backward function."""
+"""The results of training that the gradient receives: the mean, and the inverse of the standard deviation."""
 
 
 def _batch_norm_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of batch norm from a template."""
+    """Return the arguments of batch norm, its gradient and its statistics for the sizes of a template.
+
+    Args:
+        template: The template. The channels are on axis 1 of its shape.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name.
+    """
     channels, parameter_dtype, statistics_dtype = (
         template.sizes.shape[1:2],
         template.sizes.parameter_dtype,
@@ -92,7 +106,7 @@ def _batch_norm_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> M
 
 
 register_batch_norm = partial(register_layers, derive=_batch_norm_arguments)
-"""Register cases of batch normalization."""
+"""Register cases of batch norm, its gradient, or its statistics: `register_layers` with `_batch_norm_arguments`."""
 
 CHANNEL_TEMPLATES = (
     *long_templates((4, 3, 43), (2, 2, 517)),
@@ -102,24 +116,24 @@ CHANNEL_TEMPLATES = (
     layer_template("rank5", (2, 3, 2, 1, 3), dtypes=(F32, BF16)),
     layer_template("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
 )
-"""Shapes and layouts with channels along the second axis."""
+"""Templates with various shapes and layouts, with channels along the second axis."""
 
 STATISTICS_TEMPLATES = (
     layer_template("training", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
     *CHANNEL_TEMPLATES,
     layer_template("eps", (3, 4, 5), eps=0.5),
 )
-"""Templates that the function of the statistics shares."""
+"""Templates that batch norm, its gradient and `diopiBatchNormStats` have."""
 
 LARGE_BATCHES = (
     layer_template("images", IMAGE_BATCH_SHAPE, large=True),
     layer_template("points", (2053, 67), large=True),
     layer_template("half-wide", LAST_FEATURE_MAPS, dtypes=(F16,), large=True),
 )
-"""Large cases, whose sums have many terms or whose channels are many."""
+"""Large templates, with sums of many terms or with many channels."""
 
 LARGE_EVALUATION = layer_template("evaluation", (70_001, 3), training=False, large=True)
-"""A large case with the running statistics instead of the statistics of the batch."""
+"""A large template that uses the running statistics instead of the statistics of the batch."""
 
 BATCH_NORM = (
     *STATISTICS_TEMPLATES,
@@ -136,14 +150,14 @@ BATCH_NORM = (
     layer_template("infinity-evaluation", (3, 4, 5), shifted_starting_with(-inf), training=False),
     layer_template("empty-evaluation", (0, 3, 2), training=False),
 )
-"""The templates of batch norm for training and evaluation."""
+"""The templates that batch norm and its gradient have, for training and evaluation."""
 
 FORWARD_ONLY_TEMPLATES = (
     layer_template("far", (3, 4, 12), FAR_FROM_ZERO),
     layer_template("equal-values", (4, 3, 2), equal_rows(2)),
     layer_template("one-value-a-channel", (1, 5)),
 )
-"""Templates of forward functions that the gradient does not have."""
+"""Templates of batch norm and `diopiBatchNormStats` that the gradient does not have."""
 
 
 def epsilon_templates() -> Iterator[CaseTemplate[LayerSizes]]:
@@ -213,7 +227,15 @@ register_batch_norm(
 
 
 def _gather_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of several workers; the template's shape is (workers, channels)."""
+    """Return the arguments of `diopiBatchNormGatherStatsWithCounts`, which combines the statistics of several workers.
+
+    Args:
+        template: The template. Its shape is (workers, channels).
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name.
+    """
     (workers, channels), parameter_dtype, statistics_dtype = (
         template.sizes.shape,
         template.sizes.parameter_dtype,
@@ -232,13 +254,24 @@ def _gather_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mappi
 
 
 register_gather = partial(register_layers, derive=_gather_arguments)
-"""Register cases of functions that gather the statistics of several workers."""
+"""Register cases of the function that combines the statistics of several workers."""
 
 
 def _gather_template(
     label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any
 ) -> CaseTemplate[LayerSizes]:
-    """Return a template with the statistics of several workers; the means are drawn from `means`."""
+    """Return a template of a call that combines the statistics of several workers.
+
+    Args:
+        label: The label of the cases without the element type.
+        workers: The number of workers.
+        channels: The number of channels.
+        means: The domain of the workers' means.
+        **fields: Further arguments of `layer_template`.
+
+    Returns:
+        The template.
+    """
     return layer_template(label, (workers, channels), **fields).replace(domains={"mean_all": means})
 
 
@@ -247,7 +280,7 @@ FLOAT32_STATISTICS = {
     "invstd_all": tensor(3, 5, dtype=F32, domain=POSITIVE),
     "counts": tensor(3, dtype=F32, domain=integer_values(2, 30)),
 }
-"""Statistics in float32 that the function combines in float64."""
+"""Statistics of three workers in float32, for an input in float64. The function combines them in float64."""
 
 GATHER_TEMPLATES = (
     _gather_template("plain", 3, 5, dtypes=floating).replace(smoke=True),
@@ -272,13 +305,23 @@ GATHER_TEMPLATES = (
         arguments={"input": tensor(*LAST_FEATURE_MAPS)}
     ),
 )
-"""Templates with the statistics of several workers."""
+"""Templates of calls that combine the statistics of several workers."""
 
 register_gather("diopiBatchNormGatherStatsWithCounts", templates=GATHER_TEMPLATES)
 
 
 def _synchronized_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of one of several workers; the statistics do not belong to the input of this worker."""
+    """Return the arguments of one of several workers in synchronized batch norm.
+
+    The statistics are random. They do not belong to the input of this worker, because they combine all workers.
+
+    Args:
+        template: The template. The channels are on axis 1 of its shape.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name, for all functions of synchronized batch norm.
+    """
     channels, statistics_dtype = template.sizes.shape[1:2], statistic_dtype(dtype)
     arguments = shared_arguments(template, channels)
     total = tensor(*channels, dtype=statistics_dtype, domain=normal(20))
@@ -295,13 +338,13 @@ def _synchronized_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) ->
 
 
 register_synchronized = partial(register_layers, derive=_synchronized_arguments)
-"""Register cases of functions of synchronized batch normalization."""
+"""Register cases of a function of synchronized batch norm: `register_layers` with `_synchronized_arguments`."""
 
 GRADIENT_FLAGS = ("input_g", "weight_g", "bias_g")
-"""The attributes that request gradients."""
+"""The attributes of `diopiBatchNormBackwardReduce` that request the gradients of input, weight and bias."""
 
 OPTIONAL_RESULTS = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
-"""The results that a call may omit."""
+"""The results of `diopiBatchNormBackwardReduce` that a call may omit."""
 
 SYNCHRONIZED_TEMPLATES = (
     layer_template("plain", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
@@ -313,7 +356,7 @@ SYNCHRONIZED_TEMPLATES = (
     layer_template("infinity", (3, 4, 5), shifted_starting_with(inf)),
     layer_template("empty", (0, 3, 2)),
 )
-"""The templates that the functions of synchronized batch norm share."""
+"""The templates that all functions of synchronized batch norm have."""
 
 
 EXACT_DOMAINS = {
@@ -322,7 +365,7 @@ EXACT_DOMAINS = {
     "mean": choice([3.0, 2.0]),
     "invstd": choice([0.5, 0.25]),
 }
-"""Data whose results are exact."""
+"""Domains by argument name, for which all results are exact."""
 
 register_synchronized(
     "diopiBatchNormBackwardReduce",
@@ -349,10 +392,10 @@ FLOAT32_SUMS = {
     "mean": tensor(5, dtype=F32, domain=SHIFTED),
     "invstd": tensor(5, dtype=F32, domain=POSITIVE),
 }
-"""Sums and statistics in float32 for an input of half precision."""
+"""Sums and statistics in float32, for an input in float64."""
 
 MANY_COUNTS = tensor(131, dtype=Dtype.int32, domain=integer_values(5, 20))
-"""The numbers of elements per channel on 131 workers."""
+"""The argument `count`: the number of elements per channel on each of 131 workers."""
 
 register_synchronized(
     "diopiBatchNormBackwardElemt",

@@ -1,4 +1,7 @@
-"""The cases of layer norm, group norm and instance norm, which compute statistics for each sample."""
+"""Cases of layer norm, group norm and instance norm, which compute statistics for each sample.
+
+A template describes cases that differ only in their element type.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,10 @@ from diopi_test.cases.norm.values import FAR_FROM_ZERO, SHIFTED, equal_rows, shi
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 LAST_FEATURE_MAPS = (3, 512, 7, 7)
-"""The shape of the last feature maps of a typical network."""
+"""The shape of the last feature maps of a typical network: many channels with few elements each."""
 
 EPSILONS = tuple(layer_template(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
 """Templates with further values of eps. PyTorch accepts zero and negative values."""
@@ -54,13 +57,23 @@ SHARED_TEMPLATES = (
     layer_template("eps", (3, 4, 5), eps=0.5),
     layer_template("small-eps", (3, 4, 5), eps=1e-5),
 )
-"""Templates that all functions of this module share."""
+"""Templates that all functions of this module have."""
 
 # Layer norm
 
 
 def _layer_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of layer norm from a template."""
+    """Return the arguments of layer norm and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its argument `begin_norm_axis` is the first normalized axis, by default 1. If it
+            overrides the result `save_mean`, the gradient's arguments `mean` and `rstd` get the same shape and element
+            type.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name. `begin_norm_axis` counts from the first axis.
+    """
     shape = template.sizes.shape
     begin = template.argument("begin_norm_axis", 1) % len(shape)
     override = template.results.get("save_mean")
@@ -84,7 +97,7 @@ def _layer_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mappin
 
 
 register_layer_norm = partial(register_layers, derive=_layer_arguments)
-"""Register cases of layer normalization."""
+"""Register cases of layer norm: `register_layers` with `_layer_arguments`."""
 
 LAYER_NORM = (
     layer_template("plain", (4, 3, 5), dtypes=floating).replace(smoke=True),
@@ -109,12 +122,12 @@ LAYER_NORM = (
     layer_template("channels-last", (2, 3, 4, 5), layout=channels_last),
     layer_template("empty", (0, 3, 5), dtypes=(F32, F16)),
 )
-"""The templates that layer norm and its gradient share."""
+"""The templates that layer norm and its gradient have."""
 
 FURTHER_BEGIN_AXES = tuple(
     layer_template(label.replace("axis", "from"), shape, begin_norm_axis=axis) for label, shape, axis in untested_axes()
 )
-"""One template for each value of `begin_norm_axis` that no template above has."""
+"""A template for each value of `begin_norm_axis` in ranks 1 to 4, counted from either end."""
 
 LARGE_LAYERS = (
     layer_template("many-rows", (4099, 67), large=True),
@@ -122,7 +135,7 @@ LARGE_LAYERS = (
     layer_template("half-wide", (131, 1031), dtypes=(F16,), large=True),
     layer_template("planes", (17, 61, 67), large=True),
 )
-"""Large cases of layer norm: many rows, long rows, and several normalized axes."""
+"""Large templates of layer norm: many rows, long rows, and several normalized axes."""
 
 register_layer_norm(
     "diopiLayerNorm",
@@ -163,7 +176,15 @@ register_layer_norm(
 
 
 def _group_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of group norm from a template."""
+    """Return the arguments of group norm and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its argument `num_groups` is by default 2.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name.
+    """
     shape, parameter_dtype = template.sizes.shape, template.sizes.parameter_dtype
     groups = template.argument("num_groups", 2)
     statistics_shape = (shape[0], groups)
@@ -180,7 +201,7 @@ def _group_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mappin
 
 
 register_group_norm = partial(register_layers, derive=_group_arguments)
-"""Register cases of group normalization."""
+"""Register cases of group norm: `register_layers` with `_group_arguments`."""
 
 GROUP_NORM = (
     layer_template("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).replace(smoke=True),
@@ -197,12 +218,12 @@ GROUP_NORM = (
     layer_template("transposed", (3, 4, 5), layout=transposed),
     layer_template("empty", (0, 4, 5)),
 )
-"""The templates that group norm and its gradient share."""
+"""The templates that group norm and its gradient have."""
 
 GROUP_COUNT_TEMPLATES = tuple(
     layer_template(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32)
 )
-"""Templates with other numbers of groups."""
+"""Templates with 5, 8, 16 and 32 groups of two channels each."""
 
 register_group_norm(
     "diopiGroupNorm",
@@ -241,17 +262,25 @@ register_group_norm(
 
 
 def _instance_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of instance norm from a template."""
+    """Return the arguments of instance norm and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its argument `axis`, by default 2, is the first axis that the statistics reduce.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name. The axes before `axis`, except for axis 0, have a scale and a bias per element.
+    """
     axis = template.argument("axis", 2)
     arguments = shared_arguments(template, (prod(template.sizes.shape[1:axis]),))
     return {"axis": axis, **arguments, "scale": arguments["weight"]}
 
 
 register_instance_norm = partial(register_layers, derive=_instance_arguments)
-"""Register cases of instance normalization."""
+"""Register cases of instance norm: `register_layers` with `_instance_arguments`."""
 
 EQUAL_ROWS = tensor(2, 40, 31, domain=SHIFTED, layout=expanded)
-"""Equal rows: all of them have the same rounding error, so that the errors do not cancel in sums over rows."""
+"""A tensor of equal rows. All rows have the same rounding error, so that the errors do not cancel in sums over rows."""
 
 INSTANCE_NORM = (
     layer_template("plain", (3, 4, 3, 2), dtypes=(F32, F64)).replace(smoke=True),
@@ -273,13 +302,15 @@ INSTANCE_NORM = (
     layer_template("images", (5, 37, 29, 31), large=True),
     layer_template("half-wide", LAST_FEATURE_MAPS, dtypes=(F16,), large=True),
 )
-"""The templates that instance norm and its gradient share."""
+"""The templates that instance norm and its gradient have."""
 
 FURTHER_AXES = tuple(
     layer_template(label, shape, axis=axis) for label, shape, axis in untested_axes() if len(shape) > 1 and axis > 0
 )
-"""Templates for the axes that the other templates do not use; axis 0 counts samples, and negative axes are not
-supported."""
+"""A template for each positive axis of ranks 2 to 4.
+
+Axis 0 counts samples, and the function does not support negative axes.
+"""
 
 register_instance_norm(
     "diopiInstanceNorm",
@@ -311,7 +342,7 @@ register_instance_norm(
 # Facts
 
 STATISTICS_ARGUMENTS: Mapping[str, Any] = {"bias": None, "eps": 1e-5}
-"""Arguments of the forward call that computes the statistics of a gradient's call."""
+"""Arguments of the forward call that computes the statistics for a call of the gradient."""
 
 CaseFacts(
     saved={
@@ -328,7 +359,7 @@ CaseFacts(
 
 
 def _is_not_dense(prototype: Prototype, case: Case) -> bool:
-    """Return whether an image is neither contiguous nor channels last."""
+    """Return whether the input or its gradient is neither contiguous nor channels last."""
     values = [case.arguments[name] for name in ("input", "grad_output") if name in case.arguments]
     specs = [value for value in values if isinstance(value, TensorSpec)]  # results of other functions are dense
     return any(not spec.has_layout(contiguous) and not spec.has_layout(channels_last) for spec in specs)

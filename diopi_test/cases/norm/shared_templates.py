@@ -24,20 +24,20 @@ from diopi_test.cases.norm.values import (
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 EXPANDED_TENSOR = tensor(3, 4, 5, domain=SHIFTED, layout=expanded)
 """A tensor of the shape (3, 4, 5) with stride 0 along its first axis."""
 
 AFFINE_PARAMETERS = ("weight", "scale", "bias")
-"""The names that functions give the parameters that scale and shift the normalized values."""
+"""The names of the parameters that scale and shift the normalized values; functions use different names."""
 
 ALL_LAYERS_TEMPLATES = (
     layer_template("expanded", (3, 4, 5), input=EXPANDED_TENSOR, grad_output=EXPANDED_TENSOR, grad_out=EXPANDED_TENSOR),
     layer_template("strided", (3, 4, 5), layout=strided),
     layer_template("nan", (3, 4, 5), shifted_starting_with(nan)),
 )
-"""Templates with unusual layouts, and with a NaN in the input, for every normalization layer."""
+"""Templates that every normalization layer has: with unusual layouts, and with a NaN in the input."""
 
 NO_AFFINE = layer_template(
     "no-affine",
@@ -45,13 +45,13 @@ NO_AFFINE = layer_template(
     omitted_names=(*AFFINE_PARAMETERS, "grad_weight", "grad_scale", "grad_bias"),
     dtypes=(F32, F16),
 )
-"""A template of a layer without weight and bias."""
+"""A template of a layer without weight and bias, and without their gradients."""
 
 NO_WEIGHT = layer_template("no-weight", (3, 4, 5), omitted_names=["weight"])
 """A template of a layer without weight."""
 
 NO_BIAS = layer_template("no-bias", (3, 4, 5), omitted_names=["bias", "grad_bias"])
-"""A template of a layer without bias."""
+"""A template of a layer without bias, and without its gradient."""
 
 
 def long_templates(
@@ -60,8 +60,8 @@ def long_templates(
     """Return templates with many elements per statistic.
 
     Args:
-        shape: The shape of the templates "long". In half precision, their inputs have another mean than 0, so that sums
-            in half precision are inaccurate.
+        shape: The shape of the templates "long". In half precision, the mean of their inputs is not 0. Sums in half
+            precision are then inaccurate.
         very_long: The shape of the template "very-long".
         mean: The mean of the half-precision inputs.
 
@@ -76,20 +76,20 @@ def long_templates(
 
 
 def large_template(shape: tuple[int, ...], parameter_dtype: Dtype | None = None) -> CaseTemplate[LayerSizes]:
-    """Return a float16 template with numbers whose squares overflow in float16.
+    """Return a float16 template with large numbers, whose squares overflow in float16.
 
     Args:
         shape: The shape of the input.
         parameter_dtype: The element type of weight, bias and running statistics; None for the type of the input.
 
     Returns:
-        The template.
+        The template. Its label is "large", but it does not belong to the level of large cases.
     """
     return layer_template("large", shape, SQUARES_OVERFLOW_FLOAT16, parameter_dtype=parameter_dtype, dtypes=(F16,))
 
 
 def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[LayerSizes]:
-    """Return a template for which float32 represents statistics and sums exactly; half precision does not.
+    """Return a template for which float32 represents statistics and sums exactly. Half precision does not.
 
     The template is for functions that receive the statistics. Functions that compute the statistics may round, as
     Welford's algorithm does.
@@ -97,7 +97,7 @@ def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") ->
     Args:
         shape: The shape of the input.
         length: The number of elements per statistic, which must be neighbors in the input.
-        label: The label of the cases.
+        label: The label of the cases without the element type.
 
     Returns:
         The template.
@@ -112,7 +112,7 @@ def exact_template(shape: tuple[int, ...], length: int, label: str = "exact") ->
 
 
 def single_gradient_templates(names: Sequence[str]) -> Iterator[CaseTemplate[LayerSizes]]:
-    """Yield, for each of the named gradients, a template that requests only this gradient and omits the others."""
+    """Yield a template for each gradient in `names`, which requests only this gradient and omits the others."""
     for requested in names:
         yield layer_template(
             f"only-{requested}", (3, 4, 5), omitted_names=[name for name in names if name != requested]

@@ -1,4 +1,7 @@
-"""Cases of `diopiNormalize`, which divides vectors by their norms, and of its gradient."""
+"""Cases of `diopiNormalize`, which divides vectors by their norms, and of its gradient.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def normalize_template(
     """Return a template that divides vectors by their norms.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape of the input.
         axis: The axis of the vectors.
         order: The order of the norms.
@@ -97,17 +100,17 @@ def large_rows_template(
 
 
 def _draw_row_of_norm_64(rng: Generator, number: int) -> NDArray[Any]:
-    """Return 33 elements of either sign in random order, whose absolute values add up to 64; `number` is not used."""
+    """Return 33 elements in random order, of random signs, whose absolute values add up to 64; `number` is not used."""
     return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
 
 
 def _draw_distinct_moduli(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw numbers of different absolute values."""
+    """Return numbers whose absolute values differ, so that the largest and the smallest magnitude are unique."""
     return np.asarray(rng.permutation(np.arange(1, count + 1)) / 4 * rng.choice([-1.0, 1.0], count))
 
 
 NORM_64_ROWS = domain_of_rows(33, _draw_row_of_norm_64)
-"""Rows whose norm of order 1 is 64."""
+"""A domain of rows of 33 elements whose norm of order 1 is 64, a power of two, so that quotients are exact."""
 
 
 def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Iterator[CaseTemplate[Shape]]:
@@ -115,11 +118,11 @@ def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Ite
 
     Args:
         orders: The orders.
-        half_dtype: The half-precision type.
+        half_dtype: A half-precision type.
 
     Yields:
         For each order, a template in float32 and a template in `half_dtype`. The latter has long rows if
-        `has_long_half_rows` is true for the order.
+            `has_long_half_rows` is true for the order.
     """
     for p in orders:
         yield normalize_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE)
@@ -132,7 +135,7 @@ def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Ite
 
 
 ROW_FACTORS = (4, 0.125)
-"""Factors of consecutive rows, after which the norms are clearly above or below 1."""
+"""Factors of consecutive rows, with which the norms are clearly above or below 1."""
 
 NORMALIZE_TEMPLATES = (
     normalize_template("rows", (4, 5), dtypes=(F32, F64), smoke=True),
@@ -163,7 +166,7 @@ NORMALIZE_TEMPLATES = (
     *normalize_order_templates(ORDERS, BF16),
     normalize_template("nan", (3, 4), domain=shifted_starting_with(nan)),
 )
-"""The templates that normalization and its gradient share."""
+"""The templates that normalization and its gradient have."""
 
 FURTHER_NORMALIZE_TEMPLATES = (
     *normalize_order_templates(FURTHER_ORDERS, F16),
@@ -177,18 +180,21 @@ FURTHER_NORMALIZE_TEMPLATES = (
     large_rows_template("many-rows", (70_001, 3)),
     large_rows_template("half-far-apart", (263, 517), FAR_APART, F16),
 )
-"""Templates of further orders and axes, and large templates."""
+"""Templates of further orders and axes, and large templates, for normalization and its gradient."""
 
 PARALLEL_GRADIENTS = tensor(
     40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
 )
-"""Gradients of the result that are parallel to the input in every other row. The gradient of the input is 0 there."""
+"""Gradients of the result that are parallel to the input in every other row.
+
+The gradient of the input is 0 there: a vector's length does not affect the normalized vector.
+"""
 
 EQUAL_EPS_REASONS = {"exact-eps": "the norm equals eps"}
-"""Why the case with this label does not discriminate: wrong kernels may pass it too."""
+"""Why wrong kernels can pass the case with this label (`Case.non_discriminating`)."""
 
 ONE_ELEMENT_REASONS = {"length-one-axis": "normalization scales a single element to 1 or -1"}
-"""Why the case with this label does not discriminate between gradients."""
+"""Why wrong gradients can pass the case with this label (`Case.non_discriminating`)."""
 
 
 register(

@@ -1,4 +1,7 @@
-"""Domains of the inputs of norms and normalization layers, and values of their attributes."""
+"""Domains of inputs of norms and normalization layers, and values of their attributes.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`).
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ SHIFTED = normal(1, mean=0.75)
 """Normally distributed numbers with the mean 0.75, so that a wrong mean changes the results."""
 
 POSITIVE_INTEGERS = integer_values(1, 100)
-"""Integers whose sums float32 represents exactly and half precision does not."""
+"""Integers from 1 to 100. Float32 represents their sums exactly, and half precision does not."""
 
 
 FAR_FROM_ZERO = normal(1, mean=100)
-"""Numbers so far from 0 that the variance is lost if it is computed as E[x²] − mean²."""
+"""Numbers so far from 0 that the formula E[x²] − mean² of the variance loses most digits."""
 
 SQUARES_OVERFLOW_FLOAT16 = uniform(300, 3000)
-"""Numbers whose squares are too large for float16, while their deviations are not."""
+"""Numbers whose squares are too large for float16, while their deviations from the mean are not."""
 
 EPS, MOMENTUM = 2.0**-6, 2.0**-3
 """Values of eps and momentum. They are large enough to affect half-precision results, and exact in every type."""
@@ -65,9 +68,16 @@ def domain_of_rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Do
 
 
 def two_values(length: int) -> Domain:
-    """Return a domain of rows of even length that contain two values equally often.
+    """Return a domain of rows of even length that contain two values equally often, in random order.
 
-    In rotation, the means are 3, 5 and 2, and the standard deviations are 2, 4 and 1.
+    In rotation, the means of the rows are 3, 5 and 2, and the standard deviations are 2, 4 and 1. Statistics are
+    therefore exact.
+
+    Args:
+        length: The number of elements of a row.
+
+    Returns:
+        The domain.
     """
     pairs = [5, 1], [9, 1], [3, 1]
     return domain_of_rows(length, lambda rng, number: rng.permutation(np.resize(pairs[number % 3], length)))

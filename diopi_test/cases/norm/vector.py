@@ -36,43 +36,46 @@ from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TemplateFields, register, tensor
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 Shape = tuple[int, ...]
-"""The sizes of a tensor, such as (3, 4), or numbers of axes."""
+"""The sizes of a tensor, or the numbers of axes."""
 
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (F16,), "large": True}
 """The fields of templates of large cases in float16."""
 
 FAR_APART = strides(1031, 2)
-"""A layout of matrices with gaps between rows and between the elements of a row; the strides are 1031 and 2."""
+"""A layout of matrices with gaps between rows and between the elements of a row."""
 
 ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
-"""Finite orders, as integers and as floating-point numbers."""
+"""Finite orders of norms that kernels often have special code for, as integers and as floating-point numbers."""
 
 FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
 """Further orders. Kernels rarely have code for one of these orders only."""
 
 AT_LEAST_ONE = avoid_points([0.0], normal(2), 1.0)
-"""Numbers of magnitude 1 or more. Numbers near 0 would dominate the sum of a norm of negative order."""
+"""A domain of numbers of magnitude 1 or more. Numbers near 0 would dominate the sum of a norm of negative order."""
 
 HUGE_SQUARES = log_uniform(8, 10)
-"""Numbers from 2⁸ to 2¹⁰ in magnitude. Float16 represents the norms of the cases, but not the squares."""
+"""A domain of numbers from 2⁸ to 2¹⁰ in magnitude. Float16 represents the norms of the cases, but not the squares."""
 
 TINY_SQUARES = log_uniform(-13, -10)
-"""Numbers from 2⁻¹³ to 2⁻¹⁰ in magnitude. In float16, their squares are subnormal or 0."""
+"""A domain of numbers from 2⁻¹³ to 2⁻¹⁰ in magnitude. In float16, their squares are subnormal or 0."""
 
 SOME_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
-"""Numbers of which two fifths are zeros; `choice` draws all listed values equally often."""
+"""A domain with two fifths zeros; `choice` draws all listed values equally often."""
 
 FEW_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
-"""Positive and negative numbers, and one fifth zeros."""
+"""A domain of positive and negative numbers, and one fifth zeros."""
 
 ZERO_OR_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
-"""Positive numbers, and one fifth zeros."""
+"""A domain of positive numbers, and one fifth zeros."""
 
 ONE_NAN = choice([nan, *range(1, 12)])
-"""For 12 elements: one NaN and 11 positive numbers. A gradient of 0 has the sign of the input's element, here plus."""
+"""A domain for 12 elements: one NaN and 11 positive numbers.
+
+A gradient of 0 has the sign of the input's element, which is positive here.
+"""
 
 
 ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
@@ -125,8 +128,8 @@ def half_templates(template: CaseTemplate[Axes], long_template: CaseTemplate[Axe
         long_template: The template for the half-precision types. Its long sums make an inaccurate accumulation visible.
 
     Yields:
-        `template` without its half-precision types. Then `long_template` in these types, with `template`'s domains and
-        smoke flag, but with the numbers ±0.7 and ±0.9 as input, whose rounding errors do not cancel.
+        `template` without its half-precision types. Then `long_template` in these types, with the domains and the smoke
+            flag of `template`. Its input consists of the numbers ±0.7 and ±0.9, whose rounding errors do not cancel.
     """
     wide_dtypes, half_dtypes = half_sums.split_dtypes(template)
     domains = {**template.domains, **dict.fromkeys(("input", "self"), half_sums.NEARLY_EQUAL)}
@@ -135,7 +138,7 @@ def half_templates(template: CaseTemplate[Axes], long_template: CaseTemplate[Axe
 
 
 def has_long_half_rows(order: float) -> bool:
-    """Return whether half-precision cases of this order use long rows.
+    """Return whether half-precision cases of this order use long rows, which make an inaccurate accumulation visible.
 
     For an order near 0, the norm of a long row leaves the range of normal float16 numbers. Norms of order 0, ∞ and −∞
     have no rounding errors that add up.
@@ -185,9 +188,9 @@ SHARED_NORM_TEMPLATES = (
     norm_template("transposed", (3, 4, 2), (2,), layout=transposed, result_layout=transposed, dtypes=(F32, F16)),
     norm_template("channels-last", (2, 3, 4, 2), layout=channels_last),
 )
-"""Templates of norms of order 2 or another simple order, with various shapes, axes and layouts.
+"""Templates that `diopiNorm`, `diopiLinalgVecNorm` and `diopiNormBackward` have.
 
-The cases of `diopiNorm`, `diopiLinalgVecNorm` and `diopiNormBackward` include them.
+Most norms have order 2. Shapes, axes and layouts vary.
 """
 
 FURTHER_NORM_TEMPLATES = (
@@ -220,7 +223,7 @@ FURTHER_NORM_TEMPLATES = (
     norm_template("in-float64", (4, 7), result_dtype=F64),
     norm_template("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), result_dtype=F64, exact=True),
 )
-"""Templates of norms with other orders, numbers and types of results.
+"""Templates of `diopiNorm` and `diopiLinalgVecNorm` with other orders, special values and types of results.
 
 The sums of the last template are exact in float64, but not in float32.
 """
@@ -232,7 +235,7 @@ def further_order_templates() -> list[CaseTemplate[Axes]]:
 
 
 def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
-    """Return templates of norms over each single axis of ranks 1 to 4 that no given template reduces on its own.
+    """Return templates of norms over each single axis of ranks 1 to 4 that no template in `templates` reduces alone.
 
     Axes count from either end. The order is 2 for even numbers of axes and 3 for odd numbers.
     """
@@ -255,7 +258,7 @@ LARGE_VECTORS = (
     norm_template("many-rows", (70_001, 3), large=True),
     norm_template("half-far-apart", (263, 517), layout=FAR_APART, **LARGE_HALF),
 )
-"""Templates of norms in the level `large`."""
+"""Templates of norms in the level of large cases."""
 
 register(
     "diopiNorm",
@@ -292,7 +295,7 @@ def list_template(
     """Return a template of a call that computes the norm of each tensor in a list.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shapes: The shapes of the tensors.
         order: The order of the norms.
         domain: The domain of the tensors; None for normally distributed numbers.
@@ -383,7 +386,7 @@ TIE_ARGUMENTS: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": 
 """Arguments of `gradient_template` for cases in which elements of equal magnitude share the gradient."""
 
 POSITIVE = uniform(0.5, 2)
-"""Positive gradients of the results."""
+"""A domain of positive gradients of the norms."""
 
 GRADIENT_TEMPLATES = (
     *SHARED_NORM_TEMPLATES,
