@@ -67,13 +67,13 @@ LARGE_PATTERNS = (
 
 
 def step_template(
-    label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
+    label: str, attributes: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
 ) -> CaseTemplate[Shape]:
     """Return a template of an optimizer step, without shape.
 
     Args:
         label: The label. Steps whose label contains "usual" are not smoke cases.
-        numbers: The attributes, such as the learning rate.
+        attributes: The attributes, such as the learning rate.
         states: The domains of the optimizer's state tensors. Other state tensors are NULL.
         dtypes: The element types.
 
@@ -81,7 +81,7 @@ def step_template(
         The template.
     """
     return CaseTemplate(
-        label, arguments=numbers, domains=states, dtypes=dtypes, smoke=() if "usual" in label else (F32,)
+        label, arguments=attributes, domains=states, dtypes=dtypes, smoke=() if "usual" in label else (F32,)
     )
 
 
@@ -95,13 +95,13 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> It
     Returns:
         The cases.
     """
-    first, *other_steps = steps
+    first_step, *other_steps = steps
     templates = [
-        _shaped_template(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in (*PATTERNS, *LARGE_PATTERNS)
+        _shaped_template(first_step.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in (*PATTERNS, *LARGE_PATTERNS)
     ]
     templates += [_shaped_template(step, MATRIX) for step in other_steps]
 
-    def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
+    def derive_tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
         domains = {"param": normal(), "grad": GRADIENT, **template.domains}
         return {
             p.name: tensor(*template.sizes, domain=domains[p.name], layout=template.layout)
@@ -111,7 +111,7 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> It
             if p.is_tensor
         }
 
-    return expand(prototype, templates, tensors)
+    return expand(prototype, templates, derive_tensors)
 
 
 def _shaped_template(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
@@ -125,36 +125,36 @@ def _shaped_template(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]
 
 
 def sgd_template(
-    label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any
+    label: str, dtypes: Sequence[Dtype] = (F32,), *, has_buffer: bool = True, **attributes: Any
 ) -> CaseTemplate[Shape]:
     """Return a template of a step of stochastic gradient descent.
 
     Args:
         label: The label.
         dtypes: The element types.
-        buf: Whether there is a momentum buffer; otherwise it is NULL.
-        **numbers: Attributes that differ from those of a step without momentum and weight decay.
+        has_buffer: Whether there is a momentum buffer; otherwise it is NULL.
+        **attributes: Attributes that differ from those of a step without momentum and weight decay.
 
     Returns:
         The template.
     """
-    plain = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
-    return step_template(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
+    defaults = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
+    return step_template(label, {**defaults, **attributes}, {"buf": normal()} if has_buffer else {}, dtypes)
 
 
 SGD = (
     sgd_template("all", floating, momentum=0.75, dampening=0.25, weight_decay=0.5),
-    sgd_template("plain", floating, buf=False),
-    sgd_template("decay", weight_decay=0.5, buf=False),
+    sgd_template("plain", floating, has_buffer=False),
+    sgd_template("decay", weight_decay=0.5, has_buffer=False),
     sgd_template("idle-buffer", (F16, F32), dampening=0.25, weight_decay=0.5),
     sgd_template("momentum", momentum=0.75),
     sgd_template("dampening", momentum=0.75, dampening=0.5),
     sgd_template("nesterov", (BF16, F32), momentum=0.75, nesterov=True),
     sgd_template("nesterov-decay", momentum=0.75, weight_decay=0.5, nesterov=True),
-    sgd_template("first", (F16, F32), momentum=0.75, dampening=0.25, weight_decay=0.5, buf=False),
-    sgd_template("first-nesterov", momentum=0.75, weight_decay=0.5, nesterov=True, buf=False),
+    sgd_template("first", (F16, F32), momentum=0.75, dampening=0.25, weight_decay=0.5, has_buffer=False),
+    sgd_template("first-nesterov", momentum=0.75, weight_decay=0.5, nesterov=True, has_buffer=False),
     sgd_template("usual", floating, lr=0.01, momentum=0.9, dampening=0.1, weight_decay=1e-4),
-    sgd_template("idle-nesterov", nesterov=True, buf=False),
+    sgd_template("idle-nesterov", nesterov=True, has_buffer=False),
     *(sgd_template(f"momentum-{momentum}", momentum=momentum).replace(smoke=()) for momentum in (0.1, 0.5, 0.99)),
 )
 """The templates of `diopiSgd`."""
@@ -167,43 +167,61 @@ def sgd_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def adam_template(
-    label: str, dtypes: Sequence[Dtype] = (F32,), *, largest: bool = False, zero: bool = False, **numbers: Any
+    label: str,
+    dtypes: Sequence[Dtype] = (F32,),
+    *,
+    has_max_moment: bool = False,
+    has_zero_moments: bool = False,
+    **attributes: Any,
 ) -> CaseTemplate[Shape]:
     """Return a template of a step of Adam or AdamW.
 
     Args:
         label: The label.
         dtypes: The element types.
-        largest: Whether the largest earlier second moment is passed; otherwise it is NULL.
-        zero: Whether both moments are 0, as before the first step.
-        **numbers: Attributes that differ from the default.
+        has_max_moment: Whether the largest earlier second moment is passed; otherwise it is NULL.
+        has_zero_moments: Whether both moments are 0, as before the first step.
+        **attributes: Attributes that differ from the default.
 
     Returns:
         The template.
     """
-    plain = {"lr": 0.125, "beta1": 0.75, "beta2": 0.875, "eps": 0.25, "weight_decay": 0.5, "step": 3, "amsgrad": False}
-    moments = {"exp_avg": ZERO, "exp_avg_sq": ZERO} if zero else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
+    defaults = {
+        "lr": 0.125,
+        "beta1": 0.75,
+        "beta2": 0.875,
+        "eps": 0.25,
+        "weight_decay": 0.5,
+        "step": 3,
+        "amsgrad": False,
+    }
+    moments = (
+        {"exp_avg": ZERO, "exp_avg_sq": ZERO} if has_zero_moments else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
+    )
     return step_template(
-        label, {**plain, **numbers}, {**moments, **({"max_exp_avg_sq": POSITIVE} if largest else {})}, dtypes
+        label,
+        {**defaults, **attributes},
+        {**moments, **({"max_exp_avg_sq": POSITIVE} if has_max_moment else {})},
+        dtypes,
     )
 
 
-USUAL: Mapping[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+FRAMEWORK_DEFAULTS: Mapping[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 """The attributes of Adam that frameworks use by default."""
 
 ADAM = (
-    adam_template("amsgrad", floating, amsgrad=True, largest=True),
+    adam_template("amsgrad", floating, amsgrad=True, has_max_moment=True),
     adam_template("decay", floating),
     adam_template("plain", floating, weight_decay=0.0),
-    adam_template("first", floating, step=1, zero=True),
-    adam_template("first-amsgrad", step=1, amsgrad=True, largest=True, zero=True),
+    adam_template("first", floating, step=1, has_zero_moments=True),
+    adam_template("first-amsgrad", step=1, amsgrad=True, has_max_moment=True, has_zero_moments=True),
     adam_template("first-with-moments", (F16, F32), step=1),
     adam_template("second", step=2),
     adam_template("late", (BF16, F32), step=1000),
-    adam_template("idle-largest", (F16, F32), largest=True),
-    adam_template("usual", floating, step=10, **USUAL),
-    adam_template("usual-first", (F32, F64), step=1, **USUAL, zero=True),
-    adam_template("usual-amsgrad", (BF16, F32), step=7, **USUAL, amsgrad=True, largest=True),
+    adam_template("idle-largest", (F16, F32), has_max_moment=True),
+    adam_template("usual", floating, step=10, **FRAMEWORK_DEFAULTS),
+    adam_template("usual-first", (F32, F64), step=1, **FRAMEWORK_DEFAULTS, has_zero_moments=True),
+    adam_template("usual-amsgrad", (BF16, F32), step=7, **FRAMEWORK_DEFAULTS, amsgrad=True, has_max_moment=True),
 )
 """The templates of `diopiAdam` and `diopiAdamW`."""
 
@@ -215,10 +233,10 @@ def adam_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def adadelta_template(
-    label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any
+    label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **attributes: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of a step of Adadelta; `states` is the domain of both states, `numbers` are attributes."""
-    return step_template(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
+    """Return a template of a step of Adadelta; `states` is the domain of both states, `attributes` are attributes."""
+    return step_template(label, attributes, {"square_avg": states, "acc_delta": states}, dtypes)
 
 
 ADADELTA = (
@@ -245,42 +263,47 @@ RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": nor
 
 
 def rmsprop_template(
-    label: str, dtypes: Sequence[Dtype] = (F32,), *, mean: bool = False, velocity: bool = False, **numbers: Any
+    label: str,
+    dtypes: Sequence[Dtype] = (F32,),
+    *,
+    has_mean_gradient: bool = False,
+    has_momentum_buffer: bool = False,
+    **attributes: Any,
 ) -> CaseTemplate[Shape]:
     """Return a template of a step of RMSprop.
 
     Args:
         label: The label.
         dtypes: The element types.
-        mean: Whether the state for centering, the mean gradient, is passed; otherwise it is NULL.
-        velocity: Whether the state for momentum is passed; otherwise it is NULL.
-        **numbers: Attributes that differ from the default.
+        has_mean_gradient: Whether the state for centering, the mean gradient, is passed; otherwise it is NULL.
+        has_momentum_buffer: Whether the state for momentum is passed; otherwise it is NULL.
+        **attributes: Attributes that differ from the default.
 
     Returns:
         The template.
     """
-    plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
-    is_present = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
+    defaults = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
+    is_present = {"square_avg": True, "grad_avg": has_mean_gradient, "momentum_buf": has_momentum_buffer}
     states = {name: domain for name, domain in RMS_STATES.items() if is_present[name]}
-    return step_template(label, {**plain, **numbers}, states, dtypes)
+    return step_template(label, {**defaults, **attributes}, states, dtypes)
 
 
 RMSPROP = (
-    rmsprop_template("all", floating, mean=True, velocity=True, momentum=0.5, centered=True),
+    rmsprop_template("all", floating, has_mean_gradient=True, has_momentum_buffer=True, momentum=0.5, centered=True),
     rmsprop_template("plain", floating, weight_decay=0.0),
     rmsprop_template("decay", (F16, F32)),
-    rmsprop_template("momentum", floating, velocity=True, momentum=0.5),
-    rmsprop_template("centered", floating, mean=True, centered=True),
-    rmsprop_template("idle-mean", (BF16, F32), mean=True, velocity=True, momentum=0.5),
-    rmsprop_template("idle-momentum", (F16, F32), mean=True, velocity=True, centered=True),
-    rmsprop_template("idle-both", mean=True, velocity=True),
+    rmsprop_template("momentum", floating, has_momentum_buffer=True, momentum=0.5),
+    rmsprop_template("centered", floating, has_mean_gradient=True, centered=True),
+    rmsprop_template("idle-mean", (BF16, F32), has_mean_gradient=True, has_momentum_buffer=True, momentum=0.5),
+    rmsprop_template("idle-momentum", (F16, F32), has_mean_gradient=True, has_momentum_buffer=True, centered=True),
+    rmsprop_template("idle-both", has_mean_gradient=True, has_momentum_buffer=True),
     rmsprop_template("usual", floating, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.01),
-    rmsprop_template("usual-momentum", velocity=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
+    rmsprop_template("usual-momentum", has_momentum_buffer=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
     rmsprop_template("first", (F32, BF16), weight_decay=0.0).replace(domains={"square_avg": ZERO}, smoke=()),
     rmsprop_template("no-memory", alpha=0.0).replace(
         non_discriminating="earlier gradients have the weight 0 in the mean of squares", smoke=()
     ),
-    *(rmsprop_template(f"momentum-{m}", velocity=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
+    *(rmsprop_template(f"momentum-{m}", has_momentum_buffer=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
 )
 """The templates of `diopiRmsprop`."""
 
@@ -321,11 +344,11 @@ def fused_template(
         The template.
     """
     counters = [replace(counter, domain=choice([number])) for number in steps]
-    numbers = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
-    return CaseTemplate(label, shapes, numbers, **{"dtypes": (F32,), **fields})
+    attributes = {"state_steps": counters, **FUSED_ATTRIBUTES, **(arguments or {})}
+    return CaseTemplate(label, shapes, attributes, **{"dtypes": (F32,), **fields})
 
 
-FUSED_NUMBERS: Mapping[str, Any] = {
+FUSED_ATTRIBUTES: Mapping[str, Any] = {
     "lr": 0.125,
     "beta1": 0.75,
     "beta2": 0.875,
@@ -336,10 +359,10 @@ FUSED_NUMBERS: Mapping[str, Any] = {
 }
 """The attributes of most fused steps. They are large, so that each of them affects the result visibly."""
 
-LARGEST: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
+MAX_MOMENT_DOMAINS: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
 """The domain of the list of the largest earlier second moments."""
 
-AMSGRAD: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": LARGEST}
+AMSGRAD_FIELDS: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": MAX_MOMENT_DOMAINS}
 """The fields of templates of the AMSGrad variant, which divides by the largest second moment of all steps."""
 
 FUSED_DOMAINS: Mapping[str, Domain] = {
@@ -350,39 +373,42 @@ FUSED_DOMAINS: Mapping[str, Domain] = {
 }
 """The domains of the lists of tensors of a fused step."""
 
-LAYERS = ((263, 257), (4097,), (1, 3, 1, 5))
+LAYER_SHAPES = ((263, 257), (4097,), (1, 3, 1, 5))
 """The shapes of parameters of large cases."""
 
 HALF_LAYERS = [tensor(509), tensor(131, 517, layout=FAR_APART), tensor(3, 1031)]
 """The parameters of the large case in half precision, one of them with gaps."""
 
-MOMENTS_ELSEWHERE: Mapping[str, Any] = {
+MOMENTS_IN_OTHER_LAYOUTS: Mapping[str, Any] = {
     "exp_avgs": [tensor(3, 4, layout=transposed), tensor(2, 5, layout=strided)],
     "exp_avg_sqs": [tensor(3, 4, domain=POSITIVE), tensor(2, 5, domain=POSITIVE, layout=transposed)],
 }
 """Lists of moments whose layouts differ from those of the parameters."""
 
-FUSED = (
-    fused_template("amsgrad", **AMSGRAD, dtypes=floating, smoke=True),
+FUSED_TEMPLATES = (
+    fused_template("amsgrad", **AMSGRAD_FIELDS, dtypes=floating, smoke=True),
     fused_template("decay", dtypes=floating, smoke=True),
     fused_template("plain", arguments={"weight_decay": 0.0}),
     fused_template("maximize", arguments={"maximize": True}, dtypes=(F16, F32)),
     fused_template(
-        "maximize-amsgrad", arguments={"maximize": True, "amsgrad": True}, domains=LARGEST, dtypes=(BF16, F32)
+        "maximize-amsgrad",
+        arguments={"maximize": True, "amsgrad": True},
+        domains=MAX_MOMENT_DOMAINS,
+        dtypes=(BF16, F32),
     ),
-    fused_template("idle-largest", domains=LARGEST, dtypes=(F16, F32)),
+    fused_template("idle-largest", domains=MAX_MOMENT_DOMAINS, dtypes=(F16, F32)),
     fused_template("int64-steps", counter=tensor(1, dtype=Dtype.int64), dtypes=(F32, BF16)),
     fused_template("one-element-steps", counter=tensor(1, dtype=F32)),
     fused_template("transposed", ((3, 4), (2, 3, 2)), (2, 5), layout=transposed, dtypes=floating),
-    fused_template("strided", ((3, 4), (5,)), (2, 5), **AMSGRAD, layout=strided, dtypes=(F32, F16)),
-    fused_template("moments-elsewhere", ((3, 4), (2, 5)), (2, 5), arguments=MOMENTS_ELSEWHERE),
+    fused_template("strided", ((3, 4), (5,)), (2, 5), **AMSGRAD_FIELDS, layout=strided, dtypes=(F32, F16)),
+    fused_template("moments-elsewhere", ((3, 4), (2, 5)), (2, 5), arguments=MOMENTS_IN_OTHER_LAYOUTS),
     fused_template("one", ((4, 5),), (7,), dtypes=floating),
     fused_template("with-empty", ((2, 3), (0, 3), (4,)), (1, 2, 3)),
     fused_template("many", ((3,),) * 9, range(1, 10), dtypes=(F32, BF16)),
-    fused_template("very-many", ((2,),) * 75, range(1, 76), **AMSGRAD),
-    fused_template("usual", arguments={**USUAL, "lr": 0.001}, dtypes=floating),
-    fused_template("long", ((1031,), (7,)), (2, 3), **AMSGRAD),
-    fused_template("model", LAYERS, large=True),
+    fused_template("very-many", ((2,),) * 75, range(1, 76), **AMSGRAD_FIELDS),
+    fused_template("usual", arguments={**FRAMEWORK_DEFAULTS, "lr": 0.001}, dtypes=floating),
+    fused_template("long", ((1031,), (7,)), (2, 3), **AMSGRAD_FIELDS),
+    fused_template("model", LAYER_SHAPES, large=True),
     fused_template(
         "half-far-apart",
         arguments=dict.fromkeys(FUSED_DOMAINS, HALF_LAYERS),
@@ -398,14 +424,14 @@ FUSED = (
 def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of a step of AdamW for lists of tensors."""
 
-    def tensors(template: CaseTemplate[Sequence[tuple[int, ...]]], dtype: Dtype) -> Mapping[str, Any]:
+    def derive_tensors(template: CaseTemplate[Sequence[tuple[int, ...]]], dtype: Dtype) -> Mapping[str, Any]:
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
             for name, domain in {**FUSED_DOMAINS, **template.domains}.items()
         }
         return lists if "max_exp_avg_sqs" in lists else {**lists, "max_exp_avg_sqs": None}
 
-    return expand(prototype, FUSED, tensors)
+    return expand(prototype, FUSED_TEMPLATES, derive_tensors)
 
 
 # Clipping
@@ -439,7 +465,7 @@ def clip_template(
     *,
     layout: Layout = contiguous,
     remaining_dtype: Dtype | None = None,
-    strict: bool = False,
+    must_be_finite: bool = False,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
     """Return a template of clipping gradients by their common norm.
@@ -452,7 +478,7 @@ def clip_template(
         domain: The domain of the gradients.
         layout: The layout of the gradients.
         remaining_dtype: The element type of all gradients except the first; None for the type under test.
-        strict: Whether the call must fail if the norm is not finite.
+        must_be_finite: Whether the call must fail if the norm is not finite.
         **fields: Further fields of the template.
 
     Returns:
@@ -462,32 +488,37 @@ def clip_template(
         tensor(*shape, domain=domain, layout=layout, dtype=remaining_dtype if number else None)
         for number, shape in enumerate(shapes)
     ]
-    arguments: Arguments = {"grads": grads, "max_norm": max_norm, "norm_type": norm_type, "error_if_nonfinite": strict}
+    arguments: Arguments = {
+        "grads": grads,
+        "max_norm": max_norm,
+        "norm_type": norm_type,
+        "error_if_nonfinite": must_be_finite,
+    }
     return CaseTemplate(label, arguments=arguments, **{"dtypes": (F32,), **fields})
 
 
-NO_LENGTH_REASON = "gradients with the norm 0 stay 0"
+ZERO_NORM_REASON = "gradients with the norm 0 stay 0"
 """The `non_discriminating` reason of cases whose gradients are 0: wrong results can pass them."""
 
-TWO, THREE = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
+TWO_SHAPES, THREE_SHAPES = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
 """The shapes of two and of three gradients."""
 
 FURTHER_ORDERS = (-1.0, -0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
 """Orders of the norm that have one case each."""
 
-CLIPS = (
+CLIP_TEMPLATES = (
     clip_template("two", dtypes=floating, smoke=True),
-    clip_template("two-strict", strict=True, dtypes=(F16, F32)),
+    clip_template("two-strict", must_be_finite=True, dtypes=(F16, F32)),
     clip_template("within", 100.0, dtypes=floating),
     clip_template("one", norm_type=1.0, dtypes=floating),
     clip_template("maximum", 0.5, inf, dtypes=floating),
     clip_template("three", norm_type=3.0, dtypes=(F32, F64)),
     clip_template("half", norm_type=0.5, max_norm=20.0),
-    clip_template("minimum", 0.01, -inf, TWO),
-    clip_template("count", 2.0, 0.0, (*THREE, ()), dtypes=(F32, BF16)),
-    clip_template("count-of-some", 4.0, 0.0, THREE, _zero_vectors(5), dtypes=floating, exact=True),
-    clip_template("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH_REASON),
-    clip_template("nothing", 1.0, 2.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH_REASON),
+    clip_template("minimum", 0.01, -inf, TWO_SHAPES),
+    clip_template("count", 2.0, 0.0, (*THREE_SHAPES, ()), dtypes=(F32, BF16)),
+    clip_template("count-of-some", 4.0, 0.0, THREE_SHAPES, _zero_vectors(5), dtypes=floating, exact=True),
+    clip_template("count-of-nothing", 0.5, 0.0, TWO_SHAPES, ZERO, exact=True, non_discriminating=ZERO_NORM_REASON),
+    clip_template("nothing", 1.0, 2.0, TWO_SHAPES, ZERO, exact=True, non_discriminating=ZERO_NORM_REASON),
     clip_template(
         "max-norm-0", 0.0, domain=uniform(0.5, 2), non_discriminating="gradients that are clipped to the norm 0 are 0"
     ),
@@ -496,26 +527,26 @@ CLIPS = (
     clip_template("single", 0.75, 2.0, ((4, 5),), dtypes=floating),
     clip_template("exactly-within", 16.0, 1.0, ((2, 4), (3,)), choice([1.0, -1.0]), dtypes=floating, exact=True),
     clip_template("transposed", 1.0, 2.0, ((3, 4), (2, 3, 2)), layout=transposed, dtypes=(F16, F32)),
-    clip_template("strided", 1.0, 2.0, TWO, layout=strided, dtypes=(BF16, F32)),
+    clip_template("strided", 1.0, 2.0, TWO_SHAPES, layout=strided, dtypes=(BF16, F32)),
     clip_template(
         "mixed-half", shapes=((3, 3), (4, 4), ()), domain=choice([1.0, -1.0]), remaining_dtype=F16
     ),  # single norms are exact
     clip_template("mixed-wide", remaining_dtype=F64),
-    clip_template("infinite", shapes=TWO, domain=_normal_with_value(inf), dtypes=(F16, F32)),
+    clip_template("infinite", shapes=TWO_SHAPES, domain=_normal_with_value(inf), dtypes=(F16, F32)),
     clip_template(
         "nan",
-        shapes=TWO,
+        shapes=TWO_SHAPES,
         domain=_normal_with_value(nan),
         dtypes=(F32, BF16),
         non_discriminating="a NaN makes every result NaN",
     ),
-    clip_template("infinite-maximum", 1.0, inf, TWO, _normal_with_value(-inf)),
+    clip_template("infinite-maximum", 1.0, inf, TWO_SHAPES, _normal_with_value(-inf)),
     clip_template("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
     clip_template("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
     clip_template("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
     clip_template("very-many", 1.0, 2.0, ((2,),) * 150, integer_values(-4, 4)),
     clip_template("many", 1.0, 2.0, ((3,),) * 12, integer_values(-4, 4)),
-    clip_template("model", shapes=LAYERS, large=True),
+    clip_template("model", shapes=LAYER_SHAPES, large=True),
     clip_template("half-far-apart", dtypes=(F16,), domains={"grads": GRADIENT}, large=True).replace(
         arguments={"grads": HALF_LAYERS}
     ),
@@ -527,7 +558,7 @@ CLIPS = (
 @cases_for("diopiClipGradNorm")
 def clip_grad_norm_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of clipping a list of gradients by their common norm."""
-    return expand(prototype, CLIPS)
+    return expand(prototype, CLIP_TEMPLATES)
 
 
 NO_MEMORY_REASON = "the decay is 0, so the earlier state does not affect the result"

@@ -45,7 +45,7 @@ def _draw_half_with_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[An
     return values
 
 
-TIED = choice([3.0, *[2.0] * 4, *[1.0] * 15])
+TIED_NUMBERS = choice([3.0, *[2.0] * 4, *[1.0] * 15])
 """The numbers 1, 2 and rarely 3. In most windows, several elements equal the maximum."""
 
 
@@ -56,15 +56,15 @@ class Windows:
     Functions with fewer spatial axes use the last one or two entries of a tuple.
 
     Attributes:
-        size: The spatial sizes of the input.
+        input_sizes: The spatial sizes of the input.
         kernel, stride, padding, dilation, ceil_mode, include_pad, divisor: The arguments of the functions. An empty
             stride means the stride `kernel`.
-        output: The spatial sizes of the result of adaptive pooling.
-        leading: The sizes of the other axes of the input, such as (samples, channels).
-        indices: The element type of positions.
+        output_sizes: The spatial sizes of the result of adaptive pooling.
+        leading_sizes: The sizes of the other axes of the input, such as (samples, channels).
+        index_dtype: The element type of positions.
     """
 
-    size: tuple[int, ...]
+    input_sizes: tuple[int, ...]
     kernel: tuple[int, ...] = (2, 2, 2)
     stride: tuple[int, ...] = ()
     _: KW_ONLY
@@ -73,37 +73,37 @@ class Windows:
     ceil_mode: bool = False
     include_pad: bool = True
     divisor: int | None = None
-    output: tuple[int, ...] = (2, 2, 2)
-    leading: tuple[int, ...] = (2, 2)
-    indices: Dtype = Dtype.int64
+    output_sizes: tuple[int, ...] = (2, 2, 2)
+    leading_sizes: tuple[int, ...] = (2, 2)
+    index_dtype: Dtype = Dtype.int64
 
-    def pooled(self, rank: int, kind: str) -> tuple[int, ...]:
+    def result_sizes(self, rank: int, kind: str) -> tuple[int, ...]:
         """Return the spatial sizes of the result.
 
         Args:
             rank: The number of spatial axes.
             kind: The name of the function without `diopi` and rank. Only names with "Max" have a dilation, and names
-                with "Adaptive" have the sizes `output`.
+                with "Adaptive" have the sizes `output_sizes`.
 
         Returns:
             The sizes.
         """
         if "Adaptive" in kind:
-            return self.output[-rank:]
+            return self.output_sizes[-rank:]
         dilation = self.dilation if "Max" in kind else (1, 1, 1)
-        axes = zip(self.size, self.kernel, self.stride or self.kernel, self.padding, dilation, strict=True)
-        return tuple(self._windows(*axis) for axis in axes)[-rank:]
+        axes = zip(self.input_sizes, self.kernel, self.stride or self.kernel, self.padding, dilation, strict=True)
+        return tuple(self._window_count(*axis) for axis in axes)[-rank:]
 
-    def _windows(self, size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    def _window_count(self, size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
         """Return the number of windows along an axis.
 
         In ceil mode, the last window may reach beyond the padded input, but it must begin in the input or in the
         padding before the input.
         """
-        room = size + 2 * padding - dilation * (kernel - 1) - 1
+        free_length = size + 2 * padding - dilation * (kernel - 1) - 1
         if not self.ceil_mode:
-            return room // stride + 1
-        windows = -(-room // stride) + 1
+            return free_length // stride + 1
+        windows = -(-free_length // stride) + 1
         return windows - ((windows - 1) * stride >= size + padding)
 
     def attributes(self, rank: int) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Windows:
             "count_include_pad": self.include_pad,
             "exclusive": not self.include_pad,
             "divisor_override": self.divisor,
-            "output_size": self.output[-rank:],
+            "output_size": self.output_sizes[-rank:],
         }
 
 
@@ -136,12 +136,14 @@ def _derive_arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
     def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
         sizes, layout = template.sizes, template.layout
         attributes = sizes.attributes(rank)
-        result = (*sizes.leading, *sizes.pooled(rank, kind))
-        places = ResultOf(f"diopi{kind}{rank}dWithIndices", "indices", extra_arguments=attributes)
+        result = (*sizes.leading_sizes, *sizes.result_sizes(rank, kind))
+        positions = ResultOf(f"diopi{kind}{rank}dWithIndices", "indices", extra_arguments=attributes)
         return {
-            "input": tensor(*sizes.leading, *sizes.size[-rank:], domain=distinct, layout=layout),
+            "input": tensor(*sizes.leading_sizes, *sizes.input_sizes[-rank:], domain=distinct, layout=layout),
             **attributes,
-            "indices": tensor(*result, dtype=sizes.indices, layout=layout, compute=places) if "Max" in kind else None,
+            "indices": tensor(*result, dtype=sizes.index_dtype, layout=layout, compute=positions)
+            if "Max" in kind
+            else None,
             "grad_output": tensor(*result, layout=layout),
         }
 
@@ -168,13 +170,17 @@ def _expand(
 def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
     """Return the template with results in the layout of the input, or contiguous if the input is an expanded view."""
     layout = contiguous if template.layout is expanded else template.layout
-    return template.replace(result_layout=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
+    return template.replace(
+        result_layout=layout, results={"indices": ResultOverride(template.sizes.index_dtype, layout)}
+    )
 
 
 F32_AND_F16, F32_AND_BF16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
 """Element types of templates in more than the leading type."""
 
-PLAIN = CaseTemplate("plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3)), dtypes=floating, smoke=True)
+PLAIN = CaseTemplate(
+    "plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading_sizes=(1, 3)), dtypes=floating, smoke=True
+)
 """Windows that differ along every axis."""
 
 PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
@@ -186,24 +192,27 @@ CEIL = CaseTemplate("ceil", Windows((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=T
 CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), ceil_mode=True))
 """Windows of which the last one reaches beyond the input, with padding."""
 
-BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output=(3, 2, 4)))
+BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output_sizes=(3, 2, 4)))
 """A template for sliding and for adaptive pooling."""
 
-LAYOUTS = (
-    BOX.with_sizes("unbatched", leading=(3,)),
-    CaseTemplate("no-samples", Windows((4, 5, 6), (2, 3, 2), leading=(0, 3))),
-    CaseTemplate("one-channel", Windows((3, 4, 7), (2, 2, 3), leading=(3, 1))),
-    BOX.with_sizes("channels-last", leading=(2, 3)).replace(layout=channels_last, dtypes=F32_AND_F16),
+LAYOUT_TEMPLATES = (
+    BOX.with_sizes("unbatched", leading_sizes=(3,)),
+    CaseTemplate("no-samples", Windows((4, 5, 6), (2, 3, 2), leading_sizes=(0, 3))),
+    CaseTemplate("one-channel", Windows((3, 4, 7), (2, 2, 3), leading_sizes=(3, 1))),
+    BOX.with_sizes("channels-last", leading_sizes=(2, 3)).replace(layout=channels_last, dtypes=F32_AND_F16),
     CaseTemplate(
-        "many-channels-last", Windows((2, 3, 5), leading=(1, 37)), layout=channels_last, domains={"input": normal()}
+        "many-channels-last",
+        Windows((2, 3, 5), leading_sizes=(1, 37)),
+        layout=channels_last,
+        domains={"input": normal()},
     ),
     CaseTemplate("strided", Windows((3, 4, 6), (2, 2, 3)), layout=strided),
     CaseTemplate("transposed", Windows((3, 4, 5), (2, 3, 2)), layout=transposed),
-    CaseTemplate("expanded", Windows((3, 4, 5), (2, 3, 2), leading=(3, 5)), layout=expanded),
+    CaseTemplate("expanded", Windows((3, 4, 5), (2, 3, 2), leading_sizes=(3, 5)), layout=expanded),
 )
 """Templates of various layouts and axes, for every kind of pooling."""
 
-SLIDING = (
+SLIDING_TEMPLATES = (
     PLAIN,
     PADDED,
     CEIL,
@@ -215,17 +224,17 @@ SLIDING = (
     CaseTemplate("default-stride", Windows((4, 6, 7), (2, 3, 3))),
     CaseTemplate("gaps", Windows((5, 7, 8), (2, 2, 2), (3, 4, 3))),
     CaseTemplate("overlapping", Windows((3, 5, 6), (2, 3, 4), (1, 1, 1)), dtypes=F32_AND_BF16),
-    CaseTemplate("whole", Windows((3, 4, 5), (3, 4, 5), leading=(3, 5))),
+    CaseTemplate("whole", Windows((3, 4, 5), (3, 4, 5), leading_sizes=(3, 5))),
     CaseTemplate("one-element-windows", Windows((3, 2, 4), (1, 1, 1))),
-    CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading=(1, 2))),
-    *LAYOUTS,
+    CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading_sizes=(1, 2))),
+    *LAYOUT_TEMPLATES,
 )
 """Templates for maxima and means by sliding windows."""
 
 DILATED = CaseTemplate("dilated", Windows((5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)), dtypes=floating)
 """Windows with gaps between their elements (dilation), which only maximum pooling supports."""
 
-EDGES = (
+MAXIMUM_TEMPLATES = (
     DILATED,
     DILATED.with_sizes("dilated-padded", padding=(1, 1, 1)).replace(dtypes=DtypeSelection.leading),
     DILATED.with_sizes("dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True).replace(
@@ -234,35 +243,37 @@ EDGES = (
     PADDED.replace("negative-padded", domains={"input": uniform(-9, -1)}),
     CEIL_PADDED.replace("negative-ceil-padded", domains={"input": uniform(-9, -1)}),
     PADDED.replace("minus-infinity-padded", domains={"input": _draw_half_infinite}, dtypes=DtypeSelection.leading),
-    BOX.with_sizes("minus-infinity-channels-last", leading=(2, 3)).replace(
+    BOX.with_sizes("minus-infinity-channels-last", leading_sizes=(2, 3)).replace(
         layout=channels_last, domains={"input": _draw_half_infinite}
     ),
     PADDED.replace(
-        "some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=DtypeSelection.leading
+        "some-infinities",
+        domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])},
+        dtypes=DtypeSelection.leading,
     ),
     PADDED.replace("nan", domains={"input": with_value_in_middle(nan, distinct)}),
-    PADDED.replace("ties", domains={"input": TIED}, dtypes=F32_AND_F16),
+    PADDED.replace("ties", domains={"input": TIED_NUMBERS}, dtypes=F32_AND_F16),
     PADDED.replace("several-nan", domains={"input": _draw_half_with_nans}, dtypes=F32_AND_F16),
     PADDED.replace("subnormal", domains={"input": _draw_subnormal}, dtypes=F32_AND_F16),
-    PADDED.with_sizes("indices32", indices=Dtype.int32).replace(dtypes=DtypeSelection.leading),
+    PADDED.with_sizes("indices32", index_dtype=Dtype.int32).replace(dtypes=DtypeSelection.leading),
 )
 """Templates for maxima by sliding windows only."""
 
-EXACT: Mapping[str, Any] = {"dtypes": floating, "exact": True}
+EXACT_FIELDS: Mapping[str, Any] = {"dtypes": floating, "exact": True}
 """The fields of templates with exact results."""
 
 LARGE_INTEGERS = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
 """Integers whose sums need more bits than half precision has."""
 
 EXACT_SUMS = CaseTemplate(
-    "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2)), domains=LARGE_INTEGERS, **EXACT
+    "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output_sizes=(1, 2, 2)), domains=LARGE_INTEGERS, **EXACT_FIELDS
 )
 """Sums that float32 holds exactly and half precision does not, divided by powers of two."""
 
 NEARLY_TOO_LARGE = uniform(50000, 65000)
 """Numbers whose sums exceed the range of float16, while their means do not."""
 
-MEANS = (
+MEAN_TEMPLATES = (
     PADDED.with_sizes("excluding-padding", include_pad=False),
     CEIL_PADDED.with_sizes("ceil-excluding-padding", include_pad=False),
     CEIL.with_sizes("ceil-excluding", include_pad=False).replace(dtypes=DtypeSelection.leading),
@@ -280,30 +291,36 @@ DIVISORS = (
 )
 """Means whose divisor is an attribute instead of the number of elements."""
 
-_EQUAL_SHAPES = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading=(1, 2)))
+_EQUAL_SHAPES_TEMPLATE = CaseTemplate(
+    "alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading_sizes=(1, 2))
+)
 """A pooling whose input and result have the same shape."""
 
 EQUAL_SHAPES = (
-    _EQUAL_SHAPES,
-    _EQUAL_SHAPES.with_sizes("alike-kernel", kernel=(3, 3, 3)),
-    _EQUAL_SHAPES.with_sizes("alike-stride", stride=(4, 4, 4)),
-    _EQUAL_SHAPES.with_sizes("alike-padding", padding=(0, 0, 0)),
+    _EQUAL_SHAPES_TEMPLATE,
+    _EQUAL_SHAPES_TEMPLATE.with_sizes("alike-kernel", kernel=(3, 3, 3)),
+    _EQUAL_SHAPES_TEMPLATE.with_sizes("alike-stride", stride=(4, 4, 4)),
+    _EQUAL_SHAPES_TEMPLATE.with_sizes("alike-padding", padding=(0, 0, 0)),
 )
 """Windows for which input and result have the same shapes, while one attribute differs."""
 
 ADAPTIVE = (
-    CaseTemplate("plain", Windows((3, 5, 4), output=(2, 3, 3), leading=(1, 2)), dtypes=floating, smoke=True),
-    CaseTemplate("divisible", Windows((4, 6, 8), output=(2, 3, 4))),
-    CaseTemplate("uneven", Windows((3, 7, 11), output=(2, 5, 4)), dtypes=floating),
-    CaseTemplate("to-one", Windows((3, 4, 5), output=(1, 1, 1), leading=(3, 5)), dtypes=F32_AND_BF16),
-    CaseTemplate("same-size", Windows((3, 2, 4), output=(3, 2, 4))),
-    CaseTemplate("enlarging", Windows((3, 2, 4), output=(5, 3, 7))),
-    CaseTemplate("one-axis-whole", Windows((3, 4, 6), output=(3, 1, 4))),
-    CaseTemplate("wide", Windows((2, 3, 131), output=(1, 2, 67), leading=(1, 2))),
-    CaseTemplate("no-result", Windows((3, 4, 5), output=(2, 0, 0))),
-    CaseTemplate("negative", Windows((5, 7, 5), output=(3, 4, 2)), domains={"input": uniform(-9, -1)}),
-    CaseTemplate("nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": with_value_in_middle(nan, distinct)}),
-    *(template.with_sizes(template.label, output=(2, 3, 4)) for template in LAYOUTS),
+    CaseTemplate(
+        "plain", Windows((3, 5, 4), output_sizes=(2, 3, 3), leading_sizes=(1, 2)), dtypes=floating, smoke=True
+    ),
+    CaseTemplate("divisible", Windows((4, 6, 8), output_sizes=(2, 3, 4))),
+    CaseTemplate("uneven", Windows((3, 7, 11), output_sizes=(2, 5, 4)), dtypes=floating),
+    CaseTemplate("to-one", Windows((3, 4, 5), output_sizes=(1, 1, 1), leading_sizes=(3, 5)), dtypes=F32_AND_BF16),
+    CaseTemplate("same-size", Windows((3, 2, 4), output_sizes=(3, 2, 4))),
+    CaseTemplate("enlarging", Windows((3, 2, 4), output_sizes=(5, 3, 7))),
+    CaseTemplate("one-axis-whole", Windows((3, 4, 6), output_sizes=(3, 1, 4))),
+    CaseTemplate("wide", Windows((2, 3, 131), output_sizes=(1, 2, 67), leading_sizes=(1, 2))),
+    CaseTemplate("no-result", Windows((3, 4, 5), output_sizes=(2, 0, 0))),
+    CaseTemplate("negative", Windows((5, 7, 5), output_sizes=(3, 4, 2)), domains={"input": uniform(-9, -1)}),
+    CaseTemplate(
+        "nan", Windows((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": with_value_in_middle(nan, distinct)}
+    ),
+    *(template.with_sizes(template.label, output_sizes=(2, 3, 4)) for template in LAYOUT_TEMPLATES),
 )
 """Templates for adaptive pooling, whose windows follow from the sizes of the result."""
 
@@ -311,21 +328,26 @@ LARGE_MEANS = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, 
 """Means in float16 of numbers whose sums exceed its range."""
 
 ADAPTIVE_MAXIMA = (
-    CaseTemplate("ties", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": TIED}, dtypes=F32_AND_F16),
     CaseTemplate(
-        "several-nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_half_with_nans}, dtypes=F32_AND_F16
+        "ties", Windows((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": TIED_NUMBERS}, dtypes=F32_AND_F16
     ),
     CaseTemplate(
-        "subnormal", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _draw_subnormal}, dtypes=F32_AND_F16
+        "several-nan",
+        Windows((5, 7, 6), output_sizes=(3, 4, 4)),
+        domains={"input": _draw_half_with_nans},
+        dtypes=F32_AND_F16,
+    ),
+    CaseTemplate(
+        "subnormal", Windows((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": _draw_subnormal}, dtypes=F32_AND_F16
     ),
     CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _draw_half_infinite}),
-    CaseTemplate("indices32", Windows((5, 7, 6), output=(3, 4, 4), indices=Dtype.int32)),
+    CaseTemplate("indices32", Windows((5, 7, 6), output_sizes=(3, 4, 4), index_dtype=Dtype.int32)),
 )
 """Templates for maxima by adaptive pooling only."""
 
 NAN_OF_MANY = CaseTemplate(
     "one-nan-of-many",
-    Windows((2, 2, 1031), output=(1, 1, 515), leading=(1, 5)),
+    Windows((2, 2, 1031), output_sizes=(1, 1, 515), leading_sizes=(1, 5)),
     domains={"input": with_value_in_middle(nan, integer_values(0, 99))},
     dtypes=floating,
 )
@@ -335,46 +357,48 @@ FEW_MAXIMA = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 10
 """Inputs with many equal maxima, and gradients of integers."""
 
 EXACT_GRADIENTS = CaseTemplate(
-    "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8)), domains=FEW_MAXIMA, **EXACT
+    "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output_sizes=(4, 5, 8)), domains=FEW_MAXIMA, **EXACT_FIELDS
 )
 """Many windows share a maximum; float32 represents the sums of their gradients exactly, half precision does not."""
 
 
-WINDOWED = tuple(
-    CaseTemplate(label, Windows(window.lengths, leading=(1, 2), ceil_mode=window.stride > 2)).with_sizes(
+MODEL_WINDOWS = tuple(
+    CaseTemplate(label, Windows(window.lengths, leading_sizes=(1, 2), ceil_mode=window.stride > 2)).with_sizes(
         **window.attributes
     )
     for label, window in WINDOWS.items()
 )
 """A template for each window of `WINDOWS`, which are windows of real models."""
 
-UNDILATED = tuple(template for template in WINDOWED if template.sizes.dilation == (1, 1, 1))
+UNDILATED_MODEL_WINDOWS = tuple(template for template in MODEL_WINDOWS if template.sizes.dilation == (1, 1, 1))
 """Those that means can have, which lack a dilation."""
 
 FURTHER_SIZES = (
-    CaseTemplate("to-7", Windows((8, 13, 20), output=(7, 7, 7), leading=(1, 2))),
-    CaseTemplate("to-6-from-less", Windows((5, 4, 3), output=(6, 6, 6), leading=(1, 2))),
-    CaseTemplate("to-odd", Windows((9, 16, 31), output=(2, 5, 11), leading=(1, 2))),
+    CaseTemplate("to-7", Windows((8, 13, 20), output_sizes=(7, 7, 7), leading_sizes=(1, 2))),
+    CaseTemplate("to-6-from-less", Windows((5, 4, 3), output_sizes=(6, 6, 6), leading_sizes=(1, 2))),
+    CaseTemplate("to-odd", Windows((9, 16, 31), output_sizes=(2, 5, 11), leading_sizes=(1, 2))),
 )
 """Further sizes of results of adaptive pooling."""
 
-KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
-    "MaxPool": (*SLIDING, *EDGES, *WINDOWED),
-    "AvgPool": (*SLIDING, *MEANS, *DIVISORS, *EQUAL_SHAPES, *UNDILATED),
+TEMPLATES_BY_KIND: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
+    "MaxPool": (*SLIDING_TEMPLATES, *MAXIMUM_TEMPLATES, *MODEL_WINDOWS),
+    "AvgPool": (*SLIDING_TEMPLATES, *MEAN_TEMPLATES, *DIVISORS, *EQUAL_SHAPES, *UNDILATED_MODEL_WINDOWS),
     "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
     "AdaptiveAvgPool": (*ADAPTIVE, LARGE_MEANS, EXACT_SUMS, *FURTHER_SIZES),
 }
 """The templates of each kind of pooling, without the large templates."""
 
-LARGE_WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True)
+LARGE_MANY_CHANNELS = CaseTemplate(
+    "many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True
+)
 """Large input with many channels; `_large_templates` sets their number."""
 
 LARGE_LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
 """Large input with long rows."""
 
-HALF = CaseTemplate(
+LARGE_HALF = CaseTemplate(
     "half-channels-last",
-    Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading=(7, 131)),
+    Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading_sizes=(7, 131)),
     layout=channels_last,
     dtypes=(Dtype.float16,),
     domains={"input": normal()},
@@ -382,25 +406,32 @@ HALF = CaseTemplate(
 )
 """Large input in float16 whose channels are adjacent in memory."""
 
-WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
+MANY_CHANNELS_SIZES = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
 """The numbers of samples and of channels of large templates, by the number of pooled axes."""
 
-LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
+LONG_ROWS_SIZES = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 """The leading sizes by number of spatial axes; the more axes, the fewer channels."""
 
 
 def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
     """Return the templates of large cases for a kind of pooling."""
-    wide, long = LARGE_WIDE.with_sizes(leading=WIDE_LEADING[rank]), LARGE_LONG.with_sizes(leading=LONG_LEADING[rank])
+    many_channels, long_rows = (
+        LARGE_MANY_CHANNELS.with_sizes(leading_sizes=MANY_CHANNELS_SIZES[rank]),
+        LARGE_LONG.with_sizes(leading_sizes=LONG_ROWS_SIZES[rank]),
+    )
     if "Adaptive" not in kind:
-        return wide, long, HALF
-    return wide.with_sizes(output=(2, 4, 46)), long.with_sizes(output=(1, 7, 517)), HALF.with_sizes(output=(3, 5, 7))
+        return many_channels, long_rows, LARGE_HALF
+    return (
+        many_channels.with_sizes(output_sizes=(2, 4, 46)),
+        long_rows.with_sizes(output_sizes=(1, 7, 517)),
+        LARGE_HALF.with_sizes(output_sizes=(3, 5, 7)),
+    )
 
 
 RANKS = (1, 2, 3)
 """The numbers of spatial axes."""
 
-SUFFIXES = ("", "Backward", "WithIndices")
+FORM_SUFFIXES = ("", "Backward", "WithIndices")
 """The ends of the functions' names."""
 
 
@@ -411,15 +442,22 @@ WINDOW_REASONS = {
 
 
 @cases_for(
-    *(f"diopi{k}{n}d{form}" for k in KINDS for n in RANKS for form in SUFFIXES[: 3 if "Max" in k else 2]),
+    *(
+        f"diopi{k}{n}d{form}"
+        for k in TEMPLATES_BY_KIND
+        for n in RANKS
+        for form in FORM_SUFFIXES[: 3 if "Max" in k else 2]
+    ),
     non_discriminating=WINDOW_REASONS,
 )
 def pooling_cases(prototype: Prototype) -> Iterator[Case]:
     """Yield the cases of a pooling with windows, or of its gradient."""
-    kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
+    kind = next(kind for kind in TEMPLATES_BY_KIND if prototype.name.startswith(f"diopi{kind}"))
     has_divisor = any(p.name == "divisor_override" for p in prototype.arguments)
     yield from _expand(
-        prototype, kind, (template for template in KINDS[kind] if has_divisor or template.sizes.divisor is None)
+        prototype,
+        kind,
+        (template for template in TEMPLATES_BY_KIND[kind] if has_divisor or template.sizes.divisor is None),
     )
     yield from _expand(prototype, kind, _large_templates(kind, _rank(prototype)))
     if "Max" in kind and not prototype.name.endswith("Backward"):
@@ -433,10 +471,14 @@ def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
     """Yield a case whose indices belong to other values: only the shape of the input counts."""
 
     def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
-        usual = _derive_arguments(prototype, kind)(template, dtype)
-        indices = usual["indices"]
-        places = replace(indices.compute, argument_names={"input": "_drawn"})
-        return {"_drawn": usual["input"], **usual, "indices": replace(indices, compute=places)}
+        default_arguments = _derive_arguments(prototype, kind)(template, dtype)
+        indices = default_arguments["indices"]
+        positions = replace(indices.compute, argument_names={"input": "_drawn"})
+        return {
+            "_drawn": default_arguments["input"],
+            **default_arguments,
+            "indices": replace(indices, compute=positions),
+        }
 
     template = ADAPTIVE[0] if "Adaptive" in kind else PADDED
     other_values = template.replace(
@@ -448,48 +490,50 @@ def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
 ZERO_ATTRIBUTES: Mapping[str, Any] = dict.fromkeys(("kernel", "stride", "padding", "dilation"), (0, 0, 0))
 """Attributes of the window that an adaptive pooling must ignore."""
 
-CHOICES = {
-    ("max", False): ("MaxPool", (*SLIDING[:6], *EDGES[:4], *LAYOUTS[:4])),
+POOL_TEMPLATES = {
+    ("max", False): ("MaxPool", (*SLIDING_TEMPLATES[:6], *MAXIMUM_TEMPLATES[:4], *LAYOUT_TEMPLATES[:4])),
     ("avg", False): (
         "AvgPool",
         (
-            *(*SLIDING[:6], *MEANS, *LAYOUTS[:4], *EQUAL_SHAPES),
-            PADDED.with_sizes("dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1)),
+            *(*SLIDING_TEMPLATES[:6], *MEAN_TEMPLATES, *LAYOUT_TEMPLATES[:4], *EQUAL_SHAPES),
+            PADDED.with_sizes("dilation-ignored", dilation=(2, 2, 2), output_sizes=(1, 1, 1)),
             PADDED.replace("indices-ignored", {"indices": tensor(1, dtype=Dtype.int64, domain=choice([-7]))}),
         ),
     ),
     ("max", True): (
         "AdaptiveMaxPool",
-        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **ZERO_ATTRIBUTES)),
+        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUT_TEMPLATES[:4], ADAPTIVE[2].with_sizes("zeros", **ZERO_ATTRIBUTES)),
     ),
     ("avg", True): (
         "AdaptiveAvgPool",
-        (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **ZERO_ATTRIBUTES)),
+        (*ADAPTIVE[:6], *LAYOUT_TEMPLATES[:4], ADAPTIVE[2].with_sizes("zeros", **ZERO_ATTRIBUTES)),
     ),
 }
 """The kind of pooling for every mode and `adaptive`, and its windows; some have attributes that don't count."""
 
-FURTHER_CHOICES = {
-    ("max", False): ("MaxPool", WINDOWED),
-    ("avg", False): ("AvgPool", UNDILATED),
+FURTHER_POOL_TEMPLATES = {
+    ("max", False): ("MaxPool", MODEL_WINDOWS),
+    ("avg", False): ("AvgPool", UNDILATED_MODEL_WINDOWS),
     ("max", True): ("AdaptiveMaxPool", FURTHER_SIZES),
     ("avg", True): ("AdaptiveAvgPool", FURTHER_SIZES),
 }
 """The kind of pooling and further templates, by `mode` and `adaptive`."""
 
 
-@cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in SUFFIXES[:2]), non_discriminating=WINDOW_REASONS)
+@cases_for(
+    *(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORM_SUFFIXES[:2]), non_discriminating=WINDOW_REASONS
+)
 def pool_cases(prototype: Prototype) -> Iterator[Case]:
     """Yield the cases of `diopiPool`, whose arguments choose the kind of pooling."""
-    for (mode, adaptive), (kind, _) in CHOICES.items():
-        wide, long, half = _large_templates(kind, _rank(prototype))
+    for (mode, adaptive), (kind, _) in POOL_TEMPLATES.items():
+        many_channels, long_rows, half = _large_templates(kind, _rank(prototype))
         large = (
             template.replace(f"{kind}-{template.label}", {"mode": mode, "adaptive": adaptive})
-            for template in (wide, half if mode == "max" else long)
+            for template in (many_channels, half if mode == "max" else long_rows)
         )
         yield from _expand(prototype, kind, large)
-    for (mode, adaptive), (kind, templates) in (*CHOICES.items(), *FURTHER_CHOICES.items()):
-        chosen = (
+    for (mode, adaptive), (kind, templates) in (*POOL_TEMPLATES.items(), *FURTHER_POOL_TEMPLATES.items()):
+        selected_templates = (
             template.replace(
                 f"{kind}-{template.label}",
                 {"mode": mode, "adaptive": adaptive},
@@ -498,7 +542,7 @@ def pool_cases(prototype: Prototype) -> Iterator[Case]:
             )
             for template in templates
         )
-        yield from _expand(prototype, kind, chosen)
+        yield from _expand(prototype, kind, selected_templates)
 
 
 for pooling_kind in ("MaxPool", "AdaptiveMaxPool"):

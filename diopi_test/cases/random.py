@@ -35,7 +35,7 @@ Seed = int | None
 Length = int | Callable[[Dtype], int]
 """A number of elements, or a function that returns it for an element type."""
 
-Template = Callable[..., CaseTemplate]
+TemplateFunction = Callable[..., CaseTemplate]
 """Returns a template for a label and, where needed, a shape, a layout and a seed."""
 
 F16, BF16, F32, F64 = floating
@@ -44,18 +44,18 @@ F16, BF16, F32, F64 = floating
 SEED = 20_240_229
 """The seed of the generator in most cases."""
 
-GENERATORS: Mapping[str, Seed] = {"own-generator": None, "seed-0": 0, "largest-seed": 2**64 - 1}
+SEEDS: Mapping[str, Seed] = {"own-generator": None, "seed-0": 0, "largest-seed": 2**64 - 1}
 """Seeds by label."""
 
-SAMPLE = (45, 80)
+SAMPLE_SHAPE = (45, 80)
 """A shape with enough elements to detect a mean that is wrong by a tenth of the standard deviation, or a range that is
 wrong by a hundredth.
 """
 
-PLANE = (263, 257)
+PLANE_SHAPE = (263, 257)
 """The shape of large samples."""
 
-LONG_SAMPLE = (1_310_723,)
+LONG_SAMPLE_SHAPE = (1_310_723,)
 """A shape with enough elements, in nine calls, to detect a probability or standard deviation that is wrong by 0.5 %."""
 
 RESULT_SHAPES: Mapping[str, tuple[Shape, Layout]] = {
@@ -68,40 +68,40 @@ RESULT_SHAPES: Mapping[str, tuple[Shape, Layout]] = {
 """Shapes and layouts of results, by label."""
 
 
-def seeded_templates(template: Template) -> Iterator[CaseTemplate]:
-    """Return a template for each entry of `GENERATORS`; `template` is called with a label and a seed."""
-    return (template(label, seed=seed) for label, seed in GENERATORS.items())
+def seeded_templates(template: TemplateFunction) -> Iterator[CaseTemplate]:
+    """Return a template for each entry of `SEEDS`; `template` is called with a label and a seed."""
+    return (template(label, seed=seed) for label, seed in SEEDS.items())
 
 
-def sample_templates(template: Template) -> Iterator[CaseTemplate]:
+def sample_templates(template: TemplateFunction) -> Iterator[CaseTemplate]:
     """Yield the templates of a random function: one in every element type, and others for shapes, generators and sizes.
 
     Args:
         template: Returns a template for a label, and optionally a shape, a layout, a seed and other fields.
 
     Yields:
-        A smoke template in every element type, a template per entry of `RESULT_SHAPES` and of `GENERATORS`, and two
+        A smoke template in every element type, a template per entry of `RESULT_SHAPES` and of `SEEDS`, and two
         large templates.
     """
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *shape_and_layout) for label, shape_and_layout in RESULT_SHAPES.items())
     yield from seeded_templates(template)
-    yield template("plane", PLANE, large=True)
-    yield template("long", LONG_SAMPLE, large=True)
+    yield template("plane", PLANE_SHAPE, large=True)
+    yield template("long", LONG_SAMPLE_SHAPE, large=True)
 
 
 # Functions that fill a tensor
 
 
-def filled_templates(numbers: Numbers) -> Iterator[CaseTemplate]:
+def fill_templates(numbers: Numbers) -> Iterator[CaseTemplate]:
     """Yield the templates of a function that fills a tensor; `numbers` are the attributes of its distribution."""
-    yield from sample_templates(partial(filled_template, numbers=numbers))
-    yield filled_template("half", (70_001,), numbers=numbers, dtypes=(F16,), large=True)
+    yield from sample_templates(partial(fill_template, numbers=numbers))
+    yield fill_template("half", (70_001,), numbers=numbers, dtypes=(F16,), large=True)
 
 
-def filled_template(
+def fill_template(
     label: str,
-    shape: Shape = SAMPLE,
+    shape: Shape = SAMPLE_SHAPE,
     layout: Layout = contiguous,
     *,
     numbers: Numbers,
@@ -124,52 +124,52 @@ def moment_attributes(mean: float, std: float) -> Numbers:
     return {"mean": mean, "std": std}
 
 
-RANGES = (
-    filled_template("one", numbers=bound_attributes(5, 6), dtypes=(F32, Dtype.uint8, Dtype.int64)),
-    filled_template("negative", numbers=bound_attributes(-100, -93), dtypes=(F32, Dtype.int8, Dtype.int64, *half)),
-    filled_template("around-0", numbers=bound_attributes(-1, 2), dtypes=(Dtype.int16, Dtype.int64, *half)),
-    filled_template("wide", numbers=bound_attributes(-(2**40), 2**40), dtypes=(Dtype.int64, F64)),
-    filled_template("to-the-end", numbers=bound_attributes(2**62, None), dtypes=(Dtype.int64,)),
-    filled_template("from-the-start", numbers=bound_attributes(-(2**63), None), dtypes=(Dtype.int64,)),
-    filled_template("from-below", numbers=bound_attributes(-128, None), dtypes=(Dtype.int8,)),
-    filled_template("upper-half", numbers=bound_attributes(1024, None), dtypes=(F16,)),
-    filled_template("all", numbers=bound_attributes(0, 256), dtypes=(Dtype.uint8, BF16)),
-    filled_template("no-end", numbers=bound_attributes(0, None), dtypes=real),
+RANGE_TEMPLATES = (
+    fill_template("one", numbers=bound_attributes(5, 6), dtypes=(F32, Dtype.uint8, Dtype.int64)),
+    fill_template("negative", numbers=bound_attributes(-100, -93), dtypes=(F32, Dtype.int8, Dtype.int64, *half)),
+    fill_template("around-0", numbers=bound_attributes(-1, 2), dtypes=(Dtype.int16, Dtype.int64, *half)),
+    fill_template("wide", numbers=bound_attributes(-(2**40), 2**40), dtypes=(Dtype.int64, F64)),
+    fill_template("to-the-end", numbers=bound_attributes(2**62, None), dtypes=(Dtype.int64,)),
+    fill_template("from-the-start", numbers=bound_attributes(-(2**63), None), dtypes=(Dtype.int64,)),
+    fill_template("from-below", numbers=bound_attributes(-128, None), dtypes=(Dtype.int8,)),
+    fill_template("upper-half", numbers=bound_attributes(1024, None), dtypes=(F16,)),
+    fill_template("all", numbers=bound_attributes(0, 256), dtypes=(Dtype.uint8, BF16)),
+    fill_template("no-end", numbers=bound_attributes(0, None), dtypes=real),
 )
 """Templates of integers in particular ranges; None as the end of a range stands for the end of the type's range."""
 
-LOW, HIGH = (
+LOW_BOUND, HIGH_BOUND = (
     ByDtype(lambda dtype: 0 if dtype is Dtype.bool else 3),
     ByDtype(lambda dtype: 2 if dtype is Dtype.bool else 12),
 )
 """Bounds of random integers: 3 and 12, or 0 and 2 for bool."""
 
-register("diopiRandomInp", templates=(*filled_templates(bound_attributes(LOW, HIGH)), *RANGES))
+register("diopiRandomInp", templates=(*fill_templates(bound_attributes(LOW_BOUND, HIGH_BOUND)), *RANGE_TEMPLATES))
 
 register(
     "diopiUniformInp",
     templates=(
-        *filled_templates(bound_attributes(-3.0, 0.5)),
-        filled_template("unit", numbers=bound_attributes(0.0, 1.0), dtypes=DtypeSelection.all),
-        filled_template("binade", numbers=bound_attributes(1.0, 2.0), dtypes=DtypeSelection.all),
-        filled_template("point", (4, 5), numbers=bound_attributes(0.75, 0.75), dtypes=DtypeSelection.all),
-        filled_template("far", numbers=bound_attributes(1e6, 1e6 + 4)),
-        filled_template("wide", numbers=bound_attributes(-1e300, 3e300), dtypes=(F64,)),
-        filled_template("small", numbers=bound_attributes(0.0, 1e-30), dtypes=(F64,)),
-        filled_template("up-to-0", numbers=bound_attributes(-3.0, 0.0)),
-        filled_template("negative", numbers=bound_attributes(-4.5, -0.625)),
+        *fill_templates(bound_attributes(-3.0, 0.5)),
+        fill_template("unit", numbers=bound_attributes(0.0, 1.0), dtypes=DtypeSelection.all),
+        fill_template("binade", numbers=bound_attributes(1.0, 2.0), dtypes=DtypeSelection.all),
+        fill_template("point", (4, 5), numbers=bound_attributes(0.75, 0.75), dtypes=DtypeSelection.all),
+        fill_template("far", numbers=bound_attributes(1e6, 1e6 + 4)),
+        fill_template("wide", numbers=bound_attributes(-1e300, 3e300), dtypes=(F64,)),
+        fill_template("small", numbers=bound_attributes(0.0, 1e-30), dtypes=(F64,)),
+        fill_template("up-to-0", numbers=bound_attributes(-3.0, 0.0)),
+        fill_template("negative", numbers=bound_attributes(-4.5, -0.625)),
     ),
 )
 
 register(
     "diopiBernoulliScalar",
     templates=(
-        *filled_templates({"p": 0.3}),
+        *fill_templates({"p": 0.3}),
         *(
-            filled_template(f"p-{p:g}", (40,), numbers={"p": p}, dtypes=(F32, F16, Dtype.int64, Dtype.bool))
+            fill_template(f"p-{p:g}", (40,), numbers={"p": p}, dtypes=(F32, F16, Dtype.int64, Dtype.bool))
             for p in (0.0, 1.0)
         ),
-        filled_template("likely", numbers={"p": 0.85}, dtypes=(F32, BF16, Dtype.int8)),
+        fill_template("likely", numbers={"p": 0.85}, dtypes=(F32, BF16, Dtype.int8)),
     ),
 )
 
@@ -177,15 +177,15 @@ register(
     "diopiNormal",
     "diopiNormalInp",
     templates=(
-        *filled_templates(moment_attributes(-1.5, 2.5)),
-        filled_template("standard", numbers=moment_attributes(0.0, 1.0), dtypes=DtypeSelection.all),
-        filled_template("point", (4, 5), numbers=moment_attributes(-0.75, 0.0), dtypes=DtypeSelection.all),
-        filled_template("narrow", numbers=moment_attributes(8.0, 0.125)),
+        *fill_templates(moment_attributes(-1.5, 2.5)),
+        fill_template("standard", numbers=moment_attributes(0.0, 1.0), dtypes=DtypeSelection.all),
+        fill_template("point", (4, 5), numbers=moment_attributes(-0.75, 0.0), dtypes=DtypeSelection.all),
+        fill_template("narrow", numbers=moment_attributes(8.0, 0.125)),
         *(
-            filled_template(f"mean-{mean}", (4, 5), numbers=moment_attributes(mean, 2.0), dtypes=(F32, F16))
+            fill_template(f"mean-{mean}", (4, 5), numbers=moment_attributes(mean, 2.0), dtypes=(F32, F16))
             for mean in (inf, -inf, nan)
         ),
-        filled_template("large", numbers=moment_attributes(1e200, 1e199), dtypes=(F64,)),
+        fill_template("large", numbers=moment_attributes(1e200, 1e199), dtypes=(F64,)),
     ),
 )
 
@@ -222,7 +222,7 @@ register(
 
 # Functions whose distribution depends on the elements of a tensor
 
-FAR_APART: tuple[Shape, Layout, Layout] = PLANE, strides(1031, 2), contiguous
+FAR_APART: tuple[Shape, Layout, Layout] = PLANE_SHAPE, strides(1031, 2), contiguous
 """Shape, layout of the arguments and layout of the result of large samples in half precision."""
 
 PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
@@ -230,12 +230,17 @@ PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 
 
 def sample_template(
-    label: str, shape: Shape = SAMPLE, *layouts: Layout, arguments: Mapping[str, Any], seed: Seed = SEED, **fields: Any
+    label: str,
+    shape: Shape = SAMPLE_SHAPE,
+    *layouts: Layout,
+    arguments: Mapping[str, Any],
+    seed: Seed = SEED,
+    **fields: Any,
 ) -> CaseTemplate:
     """Return a template; domains in `arguments` become tensors of this shape, and the last layout is the result's."""
-    first, *_, last = layouts * 2 or (contiguous, contiguous)
-    specs = {n: tensor(*shape, domain=v, layout=first) if callable(v) else v for n, v in arguments.items()}
-    return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=last, **fields)
+    argument_layout, *_, result_layout = layouts * 2 or (contiguous, contiguous)
+    specs = {n: tensor(*shape, domain=v, layout=argument_layout) if callable(v) else v for n, v in arguments.items()}
+    return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=result_layout, **fields)
 
 
 def _probability_domains(domain: Domain) -> Numbers:
@@ -243,12 +248,12 @@ def _probability_domains(domain: Domain) -> Numbers:
     return {"input": domain, "inout": domain}
 
 
-bernoulli = partial(sample_template, arguments=_probability_domains(PROBABILITIES))
+bernoulli_template = partial(sample_template, arguments=_probability_domains(PROBABILITIES))
 """Return a template of draws of 0 and 1 with probabilities of `PROBABILITIES`."""
 
 BERNOULLI = (
-    *sample_templates(bernoulli),
-    bernoulli("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
+    *sample_templates(bernoulli_template),
+    bernoulli_template("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
     sample_template("certain", (4, 5), arguments=_probability_domains(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
 )
 """The templates of draws of 0 and 1, for results in place or not."""
@@ -258,8 +263,8 @@ register(
     "diopiBernoulli",
     templates=(
         *BERNOULLI,
-        bernoulli("expanded", SAMPLE, expanded, contiguous),
-        bernoulli("to-transposed", SAMPLE, contiguous, transposed),
+        bernoulli_template("expanded", SAMPLE_SHAPE, expanded, contiguous),
+        bernoulli_template("to-transposed", SAMPLE_SHAPE, contiguous, transposed),
     ),
 )
 
@@ -278,10 +283,15 @@ NONZERO_DEVIATIONS = choice([0.5, 2.0])
 
 def normal_templates(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
     """Return templates with these means and deviations (domains or numbers); one has the deviation `point`."""
-    draw = partial(sample_template, arguments={"mean": mean, "std": std})
-    at_points = sample_template("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
-    large = draw("half-far-apart", *FAR_APART, dtypes=(F16,), large=True)
-    return (*sample_templates(draw), large, at_points, draw("mixed", SAMPLE, strided, transposed))
+    sampling_template = partial(sample_template, arguments={"mean": mean, "std": std})
+    point_template = sample_template("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
+    large = sampling_template("half-far-apart", *FAR_APART, dtypes=(F16,), large=True)
+    return (
+        *sample_templates(sampling_template),
+        large,
+        point_template,
+        sampling_template("mixed", SAMPLE_SHAPE, strided, transposed),
+    )
 
 
 register(
@@ -304,24 +314,24 @@ def two_tensor_template(
     return CaseTemplate(label, arguments={**tensors, "generator": SEED}, **fields)
 
 
-*samples, large, at_points, mixed = normal_templates(MEANS, DEVIATIONS, choice([0.0]))
+*normal_samples, large_normal, point_normal, mixed_layout_normal = normal_templates(MEANS, DEVIATIONS, choice([0.0]))
 """The templates of `normal_templates` for tensors of means and of deviations; the following call replaces some."""
 
 register(
     "diopiNormalTensor",
     templates=(
-        *samples,
-        large.replace(arguments={"std": tensor(*PLANE, domain=DEVIATIONS)}),
-        at_points,
-        mixed.replace(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
+        *normal_samples,
+        large_normal.replace(arguments={"std": tensor(*PLANE_SHAPE, domain=DEVIATIONS)}),
+        point_normal,
+        mixed_layout_normal.replace(arguments={"std": tensor(*SAMPLE_SHAPE, domain=DEVIATIONS, layout=transposed)}),
         sample_template("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
-        two_tensor_template("row", SAMPLE, SAMPLE[1:]),
-        two_tensor_template("column", (SAMPLE[0], 1), SAMPLE),
+        two_tensor_template("row", SAMPLE_SHAPE, SAMPLE_SHAPE[1:]),
+        two_tensor_template("column", (SAMPLE_SHAPE[0], 1), SAMPLE_SHAPE),
         two_tensor_template("outer", (60, 1), (1, 70), dtypes=(F32, BF16)),
-        two_tensor_template("by-scalar", SAMPLE, ()),
+        two_tensor_template("by-scalar", SAMPLE_SHAPE, ()),
         two_tensor_template("rank-up", (40,), (3, 35, 40)),
-        two_tensor_template("of-float32", SAMPLE, SAMPLE, std_dtype=F32, dtypes=(BF16,)),
-        two_tensor_template("of-float16", SAMPLE, SAMPLE, std_dtype=F16, dtypes=(F64,)),
+        two_tensor_template("of-float32", SAMPLE_SHAPE, SAMPLE_SHAPE, std_dtype=F32, dtypes=(BF16,)),
+        two_tensor_template("of-float16", SAMPLE_SHAPE, SAMPLE_SHAPE, std_dtype=F16, dtypes=(F64,)),
     ),
 )
 
@@ -333,18 +343,18 @@ POSITIVE = choice([0.5, 2.0, 3.0])
 
 
 def dropout_template(
-    label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
+    label: str, *shape_and_layouts: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
 ) -> CaseTemplate:
-    """Return a template of dropout; `form` is the shape of the input and the layouts, as in `sample_template`."""
-    return sample_template(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
+    """Return a template of dropout."""
+    return sample_template(label, *shape_and_layouts, arguments={"input": domain, "p": p, "train": train}, **fields)
 
 
-def _mask(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, ResultOverride]:
-    """Return the override of the result `mask`: its element type, and a shape that is broadcast to the input."""
+def _mask_override(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, ResultOverride]:
+    """Return the override of the result `mask`."""
     return {"mask": ResultOverride(dtype, shape=shape)}
 
 
-NO_MASK, BYTE_MASK, CHANNELS = {"mask": None}, _mask(Dtype.uint8), (40, 30, 1, 1)
+NO_MASK, BYTE_MASK, CHANNEL_MASK_SHAPE = {"mask": None}, _mask_override(Dtype.uint8), (40, 30, 1, 1)
 """The overrides of a mask that is omitted and of a mask in uint8, and the shape of a mask of whole channels."""
 
 SPECIAL_INPUTS = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
@@ -359,10 +369,12 @@ DROPOUT = (
     dropout_template(
         "infinite", domain=choice([*[1.5, -2.0, 0.5] * 9, np.inf, -np.inf, np.nan]), dtypes=DtypeSelection.all
     ),
-    dropout_template("channels", (40, 30, 3, 2), results=_mask(shape=CHANNELS)),
-    dropout_template("channels-byte", (40, 30, 3, 2), results=_mask(Dtype.uint8, CHANNELS), dtypes=(F16,)),
-    dropout_template("rows", (300, 5), results=_mask(shape=(300, 1))),
-    dropout_template("one-for-all", (6, 5), results=_mask(shape=(1, 1))),
+    dropout_template("channels", (40, 30, 3, 2), results=_mask_override(shape=CHANNEL_MASK_SHAPE)),
+    dropout_template(
+        "channels-byte", (40, 30, 3, 2), results=_mask_override(Dtype.uint8, CHANNEL_MASK_SHAPE), dtypes=(F16,)
+    ),
+    dropout_template("rows", (300, 5), results=_mask_override(shape=(300, 1))),
+    dropout_template("one-for-all", (6, 5), results=_mask_override(shape=(1, 1))),
     dropout_template("inference-no-mask", (5, 7), train=False, results=NO_MASK),
     dropout_template("inference-own-generator", (5, 7), train=False, seed=None),
     dropout_template("inference-p-1", (5, 7), p=1.0, train=False),
@@ -378,8 +390,8 @@ register(
     "diopiDropout",
     templates=(
         *DROPOUT,
-        dropout_template("mixed", SAMPLE, transposed, strided, results=_mask()),
-        dropout_template("expanded", SAMPLE, expanded, contiguous),
+        dropout_template("mixed", SAMPLE_SHAPE, transposed, strided, results=_mask_override()),
+        dropout_template("expanded", SAMPLE_SHAPE, expanded, contiguous),
     ),
 )
 
@@ -389,7 +401,7 @@ register(
 WEIGHTS = (1.0, 2.5, 0.5, 4.0, 2.0)
 """Weights of five positions, all positive."""
 
-ZEROS = (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
+WEIGHTS_WITH_ZEROS = (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
 """Weights of six positions, of which three are 0 and must never be drawn."""
 
 
@@ -409,39 +421,39 @@ def weighted_template(
     return sample_template(label, (*rows, len(weights)), *layouts, arguments=arguments, **fields)
 
 
-with_replacement = partial(weighted_template, replacement=True)
+replacement_template = partial(weighted_template, replacement=True)
 """Return a template of draws with replacement."""
 
 MULTINOMIAL = (
-    with_replacement("sample", dtypes=DtypeSelection.all, smoke=True),
+    replacement_template("sample", dtypes=DtypeSelection.all, smoke=True),
     weighted_template("put-aside", WEIGHTS, 2, (6000,), dtypes=DtypeSelection.all, smoke=True),
-    with_replacement("zeros", ZEROS, dtypes=DtypeSelection.all),
-    with_replacement("rows", WEIGHTS, 700, (6,), dtypes=DtypeSelection.all),
+    replacement_template("zeros", WEIGHTS_WITH_ZEROS, dtypes=DtypeSelection.all),
+    replacement_template("rows", WEIGHTS, 700, (6,), dtypes=DtypeSelection.all),
     *(
         template
         for label, layouts in {"transposed": [transposed], "strided": [strided], "mixed": [strided, transposed]}.items()
         for template in (
-            with_replacement(label, WEIGHTS, 400, (5,), *layouts),
+            replacement_template(label, WEIGHTS, 400, (5,), *layouts),
             weighted_template(f"{label}-put-aside", WEIGHTS, 3, (300,), *layouts),
         )
     ),
-    with_replacement("expanded", WEIGHTS, 400, (4,), expanded, contiguous),
+    replacement_template("expanded", WEIGHTS, 400, (4,), expanded, contiguous),
     weighted_template("one", WEIGHTS, 1, (1500,)),
-    with_replacement("one-replaced", WEIGHTS, 1, (1500,)),
+    replacement_template("one-replaced", WEIGHTS, 1, (1500,)),
     weighted_template("three", WEIGHTS, 3, (1500,), dtypes=(F64,)),
     weighted_template("all", WEIGHTS, 5, (200,)),
-    weighted_template("zeros-put-aside", ZEROS, 2, (600,)),
-    weighted_template("all-but-zeros", ZEROS, 3, (300,)),
-    weighted_template("zeros-too", ZEROS, 5, (300,), dtypes=(F64,)),
+    weighted_template("zeros-put-aside", WEIGHTS_WITH_ZEROS, 2, (600,)),
+    weighted_template("all-but-zeros", WEIGHTS_WITH_ZEROS, 3, (300,)),
+    weighted_template("zeros-too", WEIGHTS_WITH_ZEROS, 5, (300,), dtypes=(F64,)),
     weighted_template("many", WEIGHTS * 200, 700),
-    with_replacement("small-weights", [weight * 1e-3 for weight in WEIGHTS]),
-    with_replacement("large-weights", [weight * 1e200 for weight in WEIGHTS], dtypes=(F64,)),
-    with_replacement("certain", [0.0, 0.0, 2.0], 7, (4,)),
-    with_replacement("single", [0.25], 3),
+    replacement_template("small-weights", [weight * 1e-3 for weight in WEIGHTS]),
+    replacement_template("large-weights", [weight * 1e200 for weight in WEIGHTS], dtypes=(F64,)),
+    replacement_template("certain", [0.0, 0.0, 2.0], 7, (4,)),
+    replacement_template("single", [0.25], 3),
     weighted_template("no-rows", WEIGHTS, 2, (0,)),
-    *seeded_templates(with_replacement),
+    *seeded_templates(replacement_template),
     weighted_template("rows", num_samples=2, rows=(70_001,), large=True),
-    with_replacement("draws", num_samples=70_001, large=True),
+    replacement_template("draws", num_samples=70_001, large=True),
 )
 """The templates of `diopiMultinomial`; "put-aside" in a label means draws without replacement."""
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import chdtrc
 from scipy.stats import norm
 
-from diopi_test.cases.random import LONG_SAMPLE
+from diopi_test.cases.random import LONG_SAMPLE_SHAPE
 from diopi_test.oracle.validators import statistics
 
 SEEDS = range(200)
@@ -101,7 +101,7 @@ def test_wrong_moments_of_a_normal_sample_raise_an_alarm() -> None:
     assert not words(statistics.check_standard_normal("z", np.round(1.02 * z, 2), np.full(4000, 0.05)))
 
 
-POOLED = 9 * LONG_SAMPLE[0]
+POOLED = 9 * LONG_SAMPLE_SHAPE[0]
 """The number of elements that the suite draws in a case of the level large."""
 
 
