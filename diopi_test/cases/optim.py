@@ -1,8 +1,14 @@
 """Cases of optimizer steps and of gradient clipping. A call is one update of parameters in place.
 
-Every element type represents the numbers (such as the learning rate) of most cases exactly, so that the error budget
+Every element type represents the attributes (such as the learning rate) of most cases exactly, so that the error budget
 need not include their rounding. Learning rates and eps are large, so that the rounding of a parameter does not hide an
 update.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A step template has
+attributes and state tensors, but no shape. `step_cases` combines it with patterns, which have a shape and a layout.
+
+Labels that begin with "idle" mean that the call passes a state tensor which the attributes disable. Labels with "usual"
+mean the attributes that frameworks use by default.
 """
 
 from __future__ import annotations
@@ -27,13 +33,13 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 POSITIVE = uniform(0.05, 2)
-"""The domain of second moments, from which a step takes square roots."""
+"""The domain of second moments. A step takes their square roots, so that they must be positive."""
 
 ZERO = choice([0.0])
-"""The domain of states before the first step."""
+"""The domain of states before the first step: only 0."""
 
 GRADIENT = avoid_points([0], normal())
 """The domain of gradients: normally distributed numbers at a distance from 0, so that every element is updated."""
@@ -52,7 +58,7 @@ PATTERNS = (
     CaseTemplate("empty", (0, 3), dtypes=(F32, BF16)),
     CaseTemplate("long", (1031,), dtypes=(F32, BF16)),
 )
-"""Shapes and layouts of the tensors of a step."""
+"""Patterns: shapes and layouts of the tensors of a step."""
 
 FAR_APART = strides(1031, 2)
 """A layout with gaps between rows and between the elements of a row."""
@@ -63,7 +69,7 @@ LARGE_PATTERNS = (
         "half-far-apart", (131, 517), {"param": tensor(131, 517, layout=FAR_APART)}, dtypes=(F16,), large=True
     ),
 )
-"""Shapes and layouts of large steps."""
+"""Patterns of large cases."""
 
 
 def step_template(
@@ -72,8 +78,8 @@ def step_template(
     """Return a template of an optimizer step, without shape.
 
     Args:
-        label: The label. Steps whose label contains "usual" are not smoke cases.
-        attributes: The attributes, such as the learning rate.
+        label: The label of the step. Steps whose label contains "usual" are not smoke cases.
+        attributes: The attributes by name, such as the learning rate.
         states: The domains of the optimizer's state tensors. Other state tensors are NULL.
         dtypes: The element types.
 
@@ -90,7 +96,7 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> It
 
     Args:
         prototype: The prototype of the function.
-        steps: Templates without shape. The first one is combined with all patterns, the others with `MATRIX`.
+        steps: Step templates. The first template is combined with all patterns, the others with `MATRIX`.
 
     Returns:
         The cases.
@@ -102,6 +108,7 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> It
     templates += [_shaped_template(step, MATRIX) for step in other_steps]
 
     def derive_tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
+        """Return the tensors of a step: parameter, gradient, and the states that have a domain in the template."""
         domains = {"param": normal(), "grad": GRADIENT, **template.domains}
         return {
             p.name: tensor(*template.sizes, domain=domains[p.name], layout=template.layout)
@@ -115,7 +122,15 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Shape]]) -> It
 
 
 def _shaped_template(template: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Return the template of a step with the shape, the layout and the arguments of a pattern."""
+    """Return a step template with a shape.
+
+    Args:
+        template: The step template, without shape.
+        pattern: The pattern, which provides the shape, the layout and further arguments.
+
+    Returns:
+        The template. Its label is that of the pattern if the pattern is large, else it combines both labels.
+    """
     label = pattern.label if pattern.large else f"{template.label}-{pattern.label}"
     shaped = template.replace(label, pattern.arguments, layout=pattern.layout, large=pattern.large)
     return replace(shaped, sizes=pattern.sizes)
@@ -130,9 +145,9 @@ def sgd_template(
     """Return a template of a step of stochastic gradient descent.
 
     Args:
-        label: The label.
+        label: The label of the step.
         dtypes: The element types.
-        has_buffer: Whether there is a momentum buffer; otherwise it is NULL.
+        has_buffer: Whether the call has a momentum buffer; otherwise the buffer is NULL.
         **attributes: Attributes that differ from those of a step without momentum and weight decay.
 
     Returns:
@@ -157,7 +172,7 @@ SGD = (
     sgd_template("idle-nesterov", nesterov=True, has_buffer=False),
     *(sgd_template(f"momentum-{momentum}", momentum=momentum).replace(smoke=()) for momentum in (0.1, 0.5, 0.99)),
 )
-"""The templates of `diopiSgd`."""
+"""The step templates of `diopiSgd`."""
 
 
 @cases_for("diopiSgd")
@@ -177,9 +192,9 @@ def adam_template(
     """Return a template of a step of Adam or AdamW.
 
     Args:
-        label: The label.
+        label: The label of the step.
         dtypes: The element types.
-        has_max_moment: Whether the largest earlier second moment is passed; otherwise it is NULL.
+        has_max_moment: Whether the call has the largest second moment of earlier steps; otherwise it is NULL.
         has_zero_moments: Whether both moments are 0, as before the first step.
         **attributes: Attributes that differ from the default.
 
@@ -223,7 +238,7 @@ ADAM = (
     adam_template("usual-first", (F32, F64), step=1, **FRAMEWORK_DEFAULTS, has_zero_moments=True),
     adam_template("usual-amsgrad", (BF16, F32), step=7, **FRAMEWORK_DEFAULTS, amsgrad=True, has_max_moment=True),
 )
-"""The templates of `diopiAdam` and `diopiAdamW`."""
+"""The step templates of `diopiAdam` and `diopiAdamW`."""
 
 
 @cases_for("diopiAdam", "diopiAdamW")
@@ -235,7 +250,17 @@ def adam_cases(prototype: Prototype) -> Iterator[Case]:
 def adadelta_template(
     label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **attributes: Any
 ) -> CaseTemplate[Shape]:
-    """Return a template of a step of Adadelta; `states` is the domain of both states, `attributes` are attributes."""
+    """Return a template of a step of Adadelta.
+
+    Args:
+        label: The label of the step.
+        dtypes: The element types.
+        states: The domain of both state tensors.
+        **attributes: The attributes.
+
+    Returns:
+        The template.
+    """
     return step_template(label, attributes, {"square_avg": states, "acc_delta": states}, dtypes)
 
 
@@ -249,7 +274,7 @@ ADADELTA = (
         smoke=()
     ),
 )
-"""The templates of `diopiAdadelta`."""
+"""The step templates of `diopiAdadelta`."""
 
 
 @cases_for("diopiAdadelta")
@@ -259,7 +284,11 @@ def adadelta_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": normal(0.25), "momentum_buf": normal()}
-"""The domain of each state tensor of RMSprop."""
+"""The domain of each state tensor of RMSprop.
+
+The mean of squares is larger than the square of the mean gradient, because the centered variant takes the root of their
+difference.
+"""
 
 
 def rmsprop_template(
@@ -273,10 +302,11 @@ def rmsprop_template(
     """Return a template of a step of RMSprop.
 
     Args:
-        label: The label.
+        label: The label of the step.
         dtypes: The element types.
-        has_mean_gradient: Whether the state for centering, the mean gradient, is passed; otherwise it is NULL.
-        has_momentum_buffer: Whether the state for momentum is passed; otherwise it is NULL.
+        has_mean_gradient: Whether the call has the mean gradient, the state of the centered variant; otherwise it is
+            NULL.
+        has_momentum_buffer: Whether the call has the state for momentum; otherwise it is NULL.
         **attributes: Attributes that differ from the default.
 
     Returns:
@@ -305,7 +335,7 @@ RMSPROP = (
     ),
     *(rmsprop_template(f"momentum-{m}", has_momentum_buffer=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
 )
-"""The templates of `diopiRmsprop`."""
+"""The step templates of `diopiRmsprop`."""
 
 
 @cases_for("diopiRmsprop")
@@ -318,7 +348,7 @@ def rmsprop_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 COUNTER = tensor(dtype=F32)
-"""The template of a tensor that contains the number of steps."""
+"""A float32 tensor that contains a number of steps."""
 
 
 def fused_template(
@@ -333,9 +363,9 @@ def fused_template(
     """Return a template of one step of AdamW for a list of parameters.
 
     Args:
-        label: The label.
+        label: The label of the cases without the element type.
         shapes: The shapes of the parameters.
-        steps: The number of the step for each parameter.
+        steps: For each parameter, the number of its step.
         counter: The template of the tensors that contain these numbers.
         arguments: Further arguments.
         **fields: Fields of the template.
@@ -357,7 +387,7 @@ FUSED_ATTRIBUTES: Mapping[str, Any] = {
     "amsgrad": False,
     "maximize": False,
 }
-"""The attributes of most fused steps. They are large, so that each of them affects the result visibly."""
+"""The attributes of most fused steps. They are large, so that each attribute affects the result visibly."""
 
 MAX_MOMENT_DOMAINS: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
 """The domain of the list of the largest earlier second moments."""
@@ -374,10 +404,10 @@ FUSED_DOMAINS: Mapping[str, Domain] = {
 """The domains of the lists of tensors of a fused step."""
 
 LAYER_SHAPES = ((263, 257), (4097,), (1, 3, 1, 5))
-"""The shapes of parameters of large cases."""
+"""The shapes of the parameters of large cases."""
 
 HALF_LAYERS = [tensor(509), tensor(131, 517, layout=FAR_APART), tensor(3, 1031)]
-"""The parameters of the large case in half precision, one of them with gaps."""
+"""The parameters of the large case in half precision. One parameter has gaps in memory."""
 
 MOMENTS_IN_OTHER_LAYOUTS: Mapping[str, Any] = {
     "exp_avgs": [tensor(3, 4, layout=transposed), tensor(2, 5, layout=strided)],
@@ -425,6 +455,7 @@ def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of a step of AdamW for lists of tensors."""
 
     def derive_tensors(template: CaseTemplate[Sequence[tuple[int, ...]]], dtype: Dtype) -> Mapping[str, Any]:
+        """Return the lists of tensors of a step. The list of largest moments is NULL unless it has a domain."""
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
             for name, domain in {**FUSED_DOMAINS, **template.domains}.items()
@@ -438,7 +469,7 @@ def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _normal_with_value(value: float) -> Domain:
-    """Return a domain of normally distributed numbers, of which `value` replaces the middle one."""
+    """Return a domain of normally distributed numbers, in which `value` replaces the number in the middle."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         values = rng.normal(0, 1, count)
@@ -448,7 +479,7 @@ def _normal_with_value(value: float) -> Domain:
 
 
 def _zero_vectors(length: int) -> Domain:
-    """Return a domain of zeros for tensors of `length` elements, and of 1 and −1 for all others."""
+    """Return a domain that fills tensors of `length` elements with zeros, and other tensors with 1 and −1 at random."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         return np.zeros(count) if count == length else rng.choice([-1.0, 1.0], count)
@@ -471,7 +502,7 @@ def clip_template(
     """Return a template of clipping gradients by their common norm.
 
     Args:
-        label: The label.
+        label: The label of the cases without the element type.
         max_norm: The largest norm that is not clipped.
         norm_type: The order of the norm.
         shapes: The shapes of the gradients.
@@ -498,13 +529,13 @@ def clip_template(
 
 
 ZERO_NORM_REASON = "gradients with the norm 0 stay 0"
-"""The `non_discriminating` reason of cases whose gradients are 0: wrong results can pass them."""
+"""The reason why wrong results can pass cases whose gradients are 0 (`Case.non_discriminating`)."""
 
 TWO_SHAPES, THREE_SHAPES = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
 """The shapes of two and of three gradients."""
 
 FURTHER_ORDERS = (-1.0, -0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
-"""Orders of the norm that have one case each."""
+"""Orders of the norm for which there is one case each."""
 
 CLIP_TEMPLATES = (
     clip_template("two", dtypes=floating, smoke=True),
@@ -552,7 +583,7 @@ CLIP_TEMPLATES = (
     ),
     *(clip_template(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=uniform(0.5, 2)) for p in FURTHER_ORDERS),
 )
-"""The templates of clipping gradients by their norm."""
+"""The templates of `diopiClipGradNorm`."""
 
 
 @cases_for("diopiClipGradNorm")
@@ -562,7 +593,7 @@ def clip_grad_norm_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 NO_MEMORY_REASON = "the decay is 0, so the earlier state does not affect the result"
-"""The `non_discriminating` reason of cases with a decay of 0: wrong results can pass them."""
+"""The reason why wrong results can pass cases with a decay of 0 (`Case.non_discriminating`)."""
 
 CaseFacts(number_choices=[NumberChoice("dampening", "whole", 2.0)]).declare("diopiSgd")
 CaseFacts(

@@ -1,4 +1,9 @@
-"""Pooling over the last one, two or three axes, and its gradients: the same windows for every rank."""
+"""Cases of pooling over the last one, two or three axes, and of its gradients.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). Each template describes
+three spatial axes. Functions with fewer spatial axes use the last of them. A kind is the name of a function without
+`diopi` and the number of axes, such as "AdaptiveMaxPool".
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ from lib_rt.formats import format_of
 
 
 def _draw_half_infinite(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return −∞ for the first half of the elements, and different numbers for the other half."""
+    """Return −∞ for the first half of the elements, and different numbers in random order for the other half."""
     values = distinct(rng, count, dtype)
     values[: count // 2] = -inf
     return values
@@ -46,7 +51,7 @@ def _draw_half_with_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[An
 
 
 TIED_NUMBERS = choice([3.0, *[2.0] * 4, *[1.0] * 15])
-"""The numbers 1, 2 and rarely 3. In most windows, several elements equal the maximum."""
+"""A domain of the numbers 1, 2 and rarely 3. In most windows, several elements equal the maximum."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,16 @@ class Windows:
 
     Attributes:
         input_sizes: The spatial sizes of the input.
-        kernel, stride, padding, dilation, ceil_mode, include_pad, divisor: The arguments of the functions. An empty
-            stride means the stride `kernel`.
+        kernel: The sizes of a window.
+        stride: The distances between the beginnings of neighboring windows. An empty tuple means the sizes of a window.
+        padding: The number of elements added at either end of an axis.
+        dilation: The distances between neighboring elements of a window.
+        ceil_mode: Whether the last window may reach beyond the padded input.
+        include_pad: Whether means count the elements of the padding.
+        divisor: The number by which sums are divided; None for the number of elements.
         output_sizes: The spatial sizes of the result of adaptive pooling.
-        leading_sizes: The sizes of the other axes of the input, such as (samples, channels).
-        index_dtype: The element type of positions.
+        leading_sizes: The sizes of the axes of the input before the spatial axes, such as (samples, channels).
+        index_dtype: The element type of the positions of maxima.
     """
 
     input_sizes: tuple[int, ...]
@@ -82,8 +92,8 @@ class Windows:
 
         Args:
             rank: The number of spatial axes.
-            kind: The name of the function without `diopi` and rank. Only names with "Max" have a dilation, and names
-                with "Adaptive" have the sizes `output_sizes`.
+            kind: The kind of pooling. Only kinds with "Max" have a dilation, and kinds with "Adaptive" have the sizes
+                `output_sizes`.
 
         Returns:
             The sizes.
@@ -97,8 +107,18 @@ class Windows:
     def _window_count(self, size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
         """Return the number of windows along an axis.
 
-        In ceil mode, the last window may reach beyond the padded input, but it must begin in the input or in the
+        In ceil mode, the last window may reach beyond the padded input. But it must begin in the input or in the
         padding before the input.
+
+        Args:
+            size: The size of the input along the axis.
+            kernel: The size of a window.
+            stride: The distance between the beginnings of neighboring windows.
+            padding: The number of elements added at either end.
+            dilation: The distance between neighboring elements of a window.
+
+        Returns:
+            The number of windows.
         """
         free_length = size + 2 * padding - dilation * (kernel - 1) - 1
         if not self.ceil_mode:
@@ -130,10 +150,19 @@ def _rank(prototype: Prototype) -> int:
 
 
 def _derive_arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
-    """Return the function that derives arguments of `diopi<kind><rank>d`, or of its gradient, from a template."""
+    """Return a function that derives the arguments of a pooling function or of its gradient from a template.
+
+    Args:
+        prototype: The prototype of the function or of its gradient.
+        kind: The kind of pooling.
+
+    Returns:
+        The function. It takes a template and an element type, and returns the arguments by name.
+    """
     rank = _rank(prototype)
 
     def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
+        """Return the arguments by name. The reference computes the positions of the maxima (`indices`)."""
         sizes, layout = template.sizes, template.layout
         attributes = sizes.attributes(rank)
         result = (*sizes.leading_sizes, *sizes.result_sizes(rank, kind))
@@ -157,7 +186,7 @@ def _expand(
 
     Args:
         prototype: The prototype of the function or of its gradient.
-        kind: The name of the function without `diopi` and rank, such as "MaxPool".
+        kind: The kind of pooling, such as "MaxPool".
         templates: The templates.
         derive: Returns the arguments for a template and an element type; None for `_derive_arguments`.
 
@@ -176,21 +205,21 @@ def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
 
 
 F32_AND_F16, F32_AND_BF16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
-"""Element types of templates in more than the leading type."""
+"""Element types of templates for more types than float32."""
 
 PLAIN = CaseTemplate(
     "plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading_sizes=(1, 3)), dtypes=floating, smoke=True
 )
-"""Windows that differ along every axis."""
+"""A template whose windows differ along every axis."""
 
 PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
-"""Windows that differ along every axis, with padding."""
+"""A template whose windows differ along every axis, with padding."""
 
 CEIL = CaseTemplate("ceil", Windows((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True), dtypes=floating)
-"""Windows of which the last one reaches beyond the input."""
+"""A template whose last windows reach beyond the input (ceil mode)."""
 
 CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), ceil_mode=True))
-"""Windows of which the last one reaches beyond the input, with padding."""
+"""A template whose last windows reach beyond the padded input (ceil mode)."""
 
 BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output_sizes=(3, 2, 4)))
 """A template for sliding and for adaptive pooling."""
@@ -210,7 +239,7 @@ LAYOUT_TEMPLATES = (
     CaseTemplate("transposed", Windows((3, 4, 5), (2, 3, 2)), layout=transposed),
     CaseTemplate("expanded", Windows((3, 4, 5), (2, 3, 2), leading_sizes=(3, 5)), layout=expanded),
 )
-"""Templates of various layouts and axes, for every kind of pooling."""
+"""Templates of various layouts and leading sizes, for every kind of pooling."""
 
 SLIDING_TEMPLATES = (
     PLAIN,
@@ -229,10 +258,10 @@ SLIDING_TEMPLATES = (
     CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading_sizes=(1, 2))),
     *LAYOUT_TEMPLATES,
 )
-"""Templates for maxima and means by sliding windows."""
+"""Templates of maxima and means over sliding windows."""
 
 DILATED = CaseTemplate("dilated", Windows((5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)), dtypes=floating)
-"""Windows with gaps between their elements (dilation), which only maximum pooling supports."""
+"""A template whose windows have gaps between their elements (dilation). Only maximum pooling supports dilation."""
 
 MAXIMUM_TEMPLATES = (
     DILATED,
@@ -257,21 +286,24 @@ MAXIMUM_TEMPLATES = (
     PADDED.replace("subnormal", domains={"input": _draw_subnormal}, dtypes=F32_AND_F16),
     PADDED.with_sizes("indices32", index_dtype=Dtype.int32).replace(dtypes=DtypeSelection.leading),
 )
-"""Templates for maxima by sliding windows only."""
+"""Templates of maxima over sliding windows, but not of means."""
 
 EXACT_FIELDS: Mapping[str, Any] = {"dtypes": floating, "exact": True}
 """The fields of templates with exact results."""
 
 LARGE_INTEGERS = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
-"""Integers whose sums need more bits than half precision has."""
+"""Domains of integers whose sums need more bits than half precision has."""
 
 EXACT_SUMS = CaseTemplate(
     "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output_sizes=(1, 2, 2)), domains=LARGE_INTEGERS, **EXACT_FIELDS
 )
-"""Sums that float32 holds exactly and half precision does not, divided by powers of two."""
+"""A template of means with exact results.
+
+Float32 represents the sums exactly, and half precision does not. The divisors are powers of two.
+"""
 
 NEARLY_TOO_LARGE = uniform(50000, 65000)
-"""Numbers whose sums exceed the range of float16, while their means do not."""
+"""A domain of numbers whose sums exceed the range of float16, while their means do not."""
 
 MEAN_TEMPLATES = (
     PADDED.with_sizes("excluding-padding", include_pad=False),
@@ -282,19 +314,19 @@ MEAN_TEMPLATES = (
     PADDED.with_sizes("large", include_pad=False).replace(domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,)),
     EXACT_SUMS,
 )
-"""Templates for means by sliding windows only."""
+"""Templates of means over sliding windows, but not of maxima."""
 
 DIVISORS = (
     PADDED.with_sizes("divided-by-3", divisor=3),
     PADDED.with_sizes("divided-by-minus-2", divisor=-2, include_pad=False).replace(dtypes=DtypeSelection.leading),
     CEIL_PADDED.with_sizes("ceil-divided-by-1", divisor=1),
 )
-"""Means whose divisor is an attribute instead of the number of elements."""
+"""Templates of means that are divided by an attribute instead of the number of elements."""
 
 _EQUAL_SHAPES_TEMPLATE = CaseTemplate(
     "alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading_sizes=(1, 2))
 )
-"""A pooling whose input and result have the same shape."""
+"""A template for which input and result have the same shape."""
 
 EQUAL_SHAPES = (
     _EQUAL_SHAPES_TEMPLATE,
@@ -302,7 +334,10 @@ EQUAL_SHAPES = (
     _EQUAL_SHAPES_TEMPLATE.with_sizes("alike-stride", stride=(4, 4, 4)),
     _EQUAL_SHAPES_TEMPLATE.with_sizes("alike-padding", padding=(0, 0, 0)),
 )
-"""Windows for which input and result have the same shapes, while one attribute differs."""
+"""Templates for which input and result have the same shape. Each of them has one other attribute than the first.
+
+A function that ignores the attribute returns a result of the right shape.
+"""
 
 ADAPTIVE = (
     CaseTemplate(
@@ -322,10 +357,10 @@ ADAPTIVE = (
     ),
     *(template.with_sizes(template.label, output_sizes=(2, 3, 4)) for template in LAYOUT_TEMPLATES),
 )
-"""Templates for adaptive pooling, whose windows follow from the sizes of the result."""
+"""Templates of adaptive pooling, whose windows follow from the sizes of the result."""
 
 LARGE_MEANS = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
-"""Means in float16 of numbers whose sums exceed its range."""
+"""A template of means in float16 of numbers whose sums exceed its range."""
 
 ADAPTIVE_MAXIMA = (
     CaseTemplate(
@@ -343,7 +378,7 @@ ADAPTIVE_MAXIMA = (
     CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _draw_half_infinite}),
     CaseTemplate("indices32", Windows((5, 7, 6), output_sizes=(3, 4, 4), index_dtype=Dtype.int32)),
 )
-"""Templates for maxima by adaptive pooling only."""
+"""Templates of adaptive pooling for maxima, but not for means."""
 
 NAN_OF_MANY = CaseTemplate(
     "one-nan-of-many",
@@ -351,15 +386,21 @@ NAN_OF_MANY = CaseTemplate(
     domains={"input": with_value_in_middle(nan, integer_values(0, 99))},
     dtypes=floating,
 )
-"""A large input with a single NaN; kernels take maxima of many elements by vectors or through a library."""
+"""A template of a long input with a single NaN.
+
+Kernels compute maxima of many elements with vector instructions or with a library, which may lose the NaN.
+"""
 
 FEW_MAXIMA = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 1023)}
-"""Inputs with many equal maxima, and gradients of integers."""
+"""Domains of inputs with many equal maxima, and of gradients that are integers."""
 
 EXACT_GRADIENTS = CaseTemplate(
     "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output_sizes=(4, 5, 8)), domains=FEW_MAXIMA, **EXACT_FIELDS
 )
-"""Many windows share a maximum; float32 represents the sums of their gradients exactly, half precision does not."""
+"""A template of gradients in which many windows have the same maximum.
+
+Float32 represents the sums of the windows' gradients exactly, and half precision does not.
+"""
 
 
 MODEL_WINDOWS = tuple(
@@ -368,17 +409,17 @@ MODEL_WINDOWS = tuple(
     )
     for label, window in WINDOWS.items()
 )
-"""A template for each window of `WINDOWS`, which are windows of real models."""
+"""A template for each window in `WINDOWS`, which come from real models."""
 
 UNDILATED_MODEL_WINDOWS = tuple(template for template in MODEL_WINDOWS if template.sizes.dilation == (1, 1, 1))
-"""Those that means can have, which lack a dilation."""
+"""The templates in `MODEL_WINDOWS` without dilation, which means can have, too."""
 
 FURTHER_SIZES = (
     CaseTemplate("to-7", Windows((8, 13, 20), output_sizes=(7, 7, 7), leading_sizes=(1, 2))),
     CaseTemplate("to-6-from-less", Windows((5, 4, 3), output_sizes=(6, 6, 6), leading_sizes=(1, 2))),
     CaseTemplate("to-odd", Windows((9, 16, 31), output_sizes=(2, 5, 11), leading_sizes=(1, 2))),
 )
-"""Further sizes of results of adaptive pooling."""
+"""Templates with further sizes of results of adaptive pooling."""
 
 TEMPLATES_BY_KIND: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "MaxPool": (*SLIDING_TEMPLATES, *MAXIMUM_TEMPLATES, *MODEL_WINDOWS),
@@ -391,10 +432,10 @@ TEMPLATES_BY_KIND: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
 LARGE_MANY_CHANNELS = CaseTemplate(
     "many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True
 )
-"""Large input with many channels; `_large_templates` sets their number."""
+"""A large template with many channels; `_large_templates` sets their number."""
 
 LARGE_LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
-"""Large input with long rows."""
+"""A large template with long rows; `_large_templates` sets the number of channels."""
 
 LARGE_HALF = CaseTemplate(
     "half-channels-last",
@@ -404,17 +445,17 @@ LARGE_HALF = CaseTemplate(
     domains={"input": normal()},
     large=True,
 )
-"""Large input in float16 whose channels are adjacent in memory."""
+"""A large template in float16 whose channels are adjacent in memory."""
 
 MANY_CHANNELS_SIZES = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
-"""The numbers of samples and of channels of large templates, by the number of pooled axes."""
+"""The leading sizes (samples, channels) of `LARGE_MANY_CHANNELS`, by the number of spatial axes."""
 
 LONG_ROWS_SIZES = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
-"""The leading sizes by number of spatial axes; the more axes, the fewer channels."""
+"""The leading sizes (samples, channels) of `LARGE_LONG`, by the number of spatial axes."""
 
 
 def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
-    """Return the templates of large cases for a kind of pooling."""
+    """Return the large templates of a kind of pooling with `rank` spatial axes."""
     many_channels, long_rows = (
         LARGE_MANY_CHANNELS.with_sizes(leading_sizes=MANY_CHANNELS_SIZES[rank]),
         LARGE_LONG.with_sizes(leading_sizes=LONG_ROWS_SIZES[rank]),
@@ -429,16 +470,16 @@ def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
 
 
 RANKS = (1, 2, 3)
-"""The numbers of spatial axes."""
+"""The numbers of spatial axes for which there are functions."""
 
 FORM_SUFFIXES = ("", "Backward", "WithIndices")
-"""The ends of the functions' names."""
+"""The ends of the functions' names: the result, the gradient, and (for maxima) the result with positions."""
 
 
 WINDOW_REASONS = {
     "(MaxPool-)?dilation-[24]-stride-[24]": "the windows are far apart, so few elements have a gradient other than 0"
 }
-"""The reason why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""Why many wrong results can pass a case (`Case.non_discriminating`), by a regular expression for labels."""
 
 
 @cases_for(
@@ -451,7 +492,7 @@ WINDOW_REASONS = {
     non_discriminating=WINDOW_REASONS,
 )
 def pooling_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of a pooling with windows, or of its gradient."""
+    """Yield the cases of a pooling function that is named after its kind, or of its gradient."""
     kind = next(kind for kind in TEMPLATES_BY_KIND if prototype.name.startswith(f"diopi{kind}"))
     has_divisor = any(p.name == "divisor_override" for p in prototype.arguments)
     yield from _expand(
@@ -468,9 +509,20 @@ def pooling_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
-    """Yield a case whose indices belong to other values: only the shape of the input counts."""
+    """Return a case of a gradient whose indices belong to another input.
+
+    The gradient depends only on the shape of the input, so that the input can contain only NaN.
+
+    Args:
+        prototype: The prototype of the gradient.
+        kind: The kind of pooling.
+
+    Returns:
+        The case, in an iterator.
+    """
 
     def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
+        """Return the arguments by name. The indices are those of the tensor `_drawn`, which is not passed."""
         default_arguments = _derive_arguments(prototype, kind)(template, dtype)
         indices = default_arguments["indices"]
         positions = replace(indices.compute, argument_names={"input": "_drawn"})
@@ -488,7 +540,7 @@ def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
 
 
 ZERO_ATTRIBUTES: Mapping[str, Any] = dict.fromkeys(("kernel", "stride", "padding", "dilation"), (0, 0, 0))
-"""Attributes of the window that an adaptive pooling must ignore."""
+"""Attributes of a window that adaptive pooling must ignore."""
 
 POOL_TEMPLATES = {
     ("max", False): ("MaxPool", (*SLIDING_TEMPLATES[:6], *MAXIMUM_TEMPLATES[:4], *LAYOUT_TEMPLATES[:4])),
@@ -509,7 +561,10 @@ POOL_TEMPLATES = {
         (*ADAPTIVE[:6], *LAYOUT_TEMPLATES[:4], ADAPTIVE[2].with_sizes("zeros", **ZERO_ATTRIBUTES)),
     ),
 }
-"""The kind of pooling for every mode and `adaptive`, and its windows; some have attributes that don't count."""
+"""The kind of pooling and the templates of `diopiPool`, by its arguments `mode` and `adaptive`.
+
+Some templates have arguments that the kind of pooling must ignore.
+"""
 
 FURTHER_POOL_TEMPLATES = {
     ("max", False): ("MaxPool", MODEL_WINDOWS),
@@ -517,14 +572,14 @@ FURTHER_POOL_TEMPLATES = {
     ("max", True): ("AdaptiveMaxPool", FURTHER_SIZES),
     ("avg", True): ("AdaptiveAvgPool", FURTHER_SIZES),
 }
-"""The kind of pooling and further templates, by `mode` and `adaptive`."""
+"""The kind of pooling and further templates of `diopiPool`, by its arguments `mode` and `adaptive`."""
 
 
 @cases_for(
     *(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORM_SUFFIXES[:2]), non_discriminating=WINDOW_REASONS
 )
 def pool_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of `diopiPool`, whose arguments choose the kind of pooling."""
+    """Yield the cases of `diopiPool`, whose arguments `mode` and `adaptive` choose the kind of pooling."""
     for (mode, adaptive), (kind, _) in POOL_TEMPLATES.items():
         many_channels, long_rows, half = _large_templates(kind, _rank(prototype))
         large = (

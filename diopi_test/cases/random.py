@@ -1,6 +1,9 @@
-"""Cases of random draws: samples long enough for statistics, and small ones for layouts and certain results.
+"""Cases of random draws: samples long enough for statistics, and short samples for layouts and certain results.
 
-Inputs have few distinct values, so that validators can test groups of equal values. A baseline stores no results.
+The baseline stores no expected results. Validators test whether the results have the distribution that the arguments
+describe. Inputs have few distinct values, so that validators can test groups of equal values.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
 """
 
 from __future__ import annotations
@@ -39,24 +42,29 @@ TemplateFunction = Callable[..., CaseTemplate]
 """Returns a template for a label and, where needed, a shape, a layout and a seed."""
 
 F16, BF16, F32, F64 = floating
-"""The floating element types."""
+"""Short names for the floating-point types."""
 
 SEED = 20_240_229
-"""The seed of the generator in most cases."""
+"""The seed of the generator in most cases; any number would do."""
 
 SEEDS: Mapping[str, Seed] = {"own-generator": None, "seed-0": 0, "largest-seed": 2**64 - 1}
-"""Seeds by label."""
+"""Other seeds of generators, by label. The label "own-generator" means that the vendor uses its own generator."""
 
 SAMPLE_SHAPE = (45, 80)
-"""A shape with enough elements to detect a mean that is wrong by a tenth of the standard deviation, or a range that is
-wrong by a hundredth.
+"""The shape of most samples.
+
+They have enough elements to detect a mean that is wrong by a tenth of the standard deviation, or a range that is wrong
+by a hundredth.
 """
 
 PLANE_SHAPE = (263, 257)
-"""The shape of large samples."""
+"""The shape of samples in large cases."""
 
 LONG_SAMPLE_SHAPE = (1_310_723,)
-"""A shape with enough elements, in nine calls, to detect a probability or standard deviation that is wrong by 0.5 %."""
+"""The shape of the longest samples.
+
+Nine calls have enough elements to detect a probability or standard deviation that is wrong by 0.5 %.
+"""
 
 RESULT_SHAPES: Mapping[str, tuple[Shape, Layout]] = {
     "scalar": ((), contiguous),
@@ -69,19 +77,19 @@ RESULT_SHAPES: Mapping[str, tuple[Shape, Layout]] = {
 
 
 def seeded_templates(template: TemplateFunction) -> Iterator[CaseTemplate]:
-    """Return a template for each entry of `SEEDS`; `template` is called with a label and a seed."""
+    """Return a template for each seed in `SEEDS`; `template` is called with a label and a seed."""
     return (template(label, seed=seed) for label, seed in SEEDS.items())
 
 
 def sample_templates(template: TemplateFunction) -> Iterator[CaseTemplate]:
-    """Yield the templates of a random function: one in every element type, and others for shapes, generators and sizes.
+    """Yield the templates that every random function has, for element types, shapes, seeds and sizes.
 
     Args:
         template: Returns a template for a label, and optionally a shape, a layout, a seed and other fields.
 
     Yields:
-        A smoke template in every element type, a template per entry of `RESULT_SHAPES` and of `SEEDS`, and two
-        large templates.
+        A smoke template in every element type, a template per entry of `RESULT_SHAPES` and of `SEEDS`, and two large
+            templates.
     """
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *shape_and_layout) for label, shape_and_layout in RESULT_SHAPES.items())
@@ -108,7 +116,19 @@ def fill_template(
     seed: Seed = SEED,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template that fills a tensor of the type under test; `numbers` are the distribution's attributes."""
+    """Return a template of a call that fills a tensor of the type under test with random numbers.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of the tensor.
+        layout: The layout of the tensor.
+        numbers: The attributes of the distribution.
+        seed: The seed of the generator; None if the call receives no generator.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     results = dict.fromkeys(("out", "inout"), result)
     return CaseTemplate(label, arguments={**numbers, "generator": seed}, results=results, **fields)
@@ -136,13 +156,13 @@ RANGE_TEMPLATES = (
     fill_template("all", numbers=bound_attributes(0, 256), dtypes=(Dtype.uint8, BF16)),
     fill_template("no-end", numbers=bound_attributes(0, None), dtypes=real),
 )
-"""Templates of integers in particular ranges; None as the end of a range stands for the end of the type's range."""
+"""Templates of random integers in particular ranges. The upper bound None stands for the end of the type's range."""
 
 LOW_BOUND, HIGH_BOUND = (
     ByDtype(lambda dtype: 0 if dtype is Dtype.bool else 3),
     ByDtype(lambda dtype: 2 if dtype is Dtype.bool else 12),
 )
-"""Bounds of random integers: 3 and 12, or 0 and 2 for bool."""
+"""Bounds of random integers: 3 (included) and 12 (excluded); for bool, 0 and 2."""
 
 register("diopiRandomInp", templates=(*fill_templates(bound_attributes(LOW_BOUND, HIGH_BOUND)), *RANGE_TEMPLATES))
 
@@ -193,7 +213,18 @@ register(
 def permutation_template(
     label: str, length: Length = 1000, layout: Layout = contiguous, *, seed: Seed = SEED, **fields: Any
 ) -> CaseTemplate:
-    """Return a template of a permutation of this length, which may depend on the element type."""
+    """Return a template of `diopiRandperm`, a random permutation of the integers from 0.
+
+    Args:
+        label: The label of the cases without the element type.
+        length: The length of the permutation, or a function that returns it for an element type.
+        layout: The layout of the result.
+        seed: The seed of the generator; None if the call receives no generator.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     count = length if callable(length) else lambda dtype: length
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, (count(dtype),)))
     arguments = {"n": ByDtype(count), "generator": seed}
@@ -201,7 +232,7 @@ def permutation_template(
 
 
 def _max_length(dtype: Dtype) -> int:
-    """Return the number of integers from 0 that the type represents, but at most 2049."""
+    """Return the number of consecutive integers from 0 that a permutation in this type can have, but at most 2049."""
     return min(257 if dtype is BF16 else 2049 if is_floating(dtype) else integer_range(dtype)[1] + 1, 2049)
 
 
@@ -226,7 +257,7 @@ FAR_APART: tuple[Shape, Layout, Layout] = PLANE_SHAPE, strides(1031, 2), contigu
 """Shape, layout of the arguments and layout of the result of large samples in half precision."""
 
 PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
-"""The domain of probabilities."""
+"""The domain of probabilities of Bernoulli draws."""
 
 
 def sample_template(
@@ -237,7 +268,20 @@ def sample_template(
     seed: Seed = SEED,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template; domains in `arguments` become tensors of this shape, and the last layout is the result's."""
+    """Return a template of draws whose distribution depends on the elements of tensors.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of the tensors.
+        *layouts: No layout, or the layout of the tensors and optionally that of the result. By default, both are
+            contiguous.
+        arguments: The arguments by name. Domains become tensors of the shape `shape`.
+        seed: The seed of the generator; None if the call receives no generator.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     argument_layout, *_, result_layout = layouts * 2 or (contiguous, contiguous)
     specs = {n: tensor(*shape, domain=v, layout=argument_layout) if callable(v) else v for n, v in arguments.items()}
     return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=result_layout, **fields)
@@ -249,14 +293,14 @@ def _probability_domains(domain: Domain) -> Numbers:
 
 
 bernoulli_template = partial(sample_template, arguments=_probability_domains(PROBABILITIES))
-"""Return a template of draws of 0 and 1 with probabilities of `PROBABILITIES`."""
+"""Return a template of draws of 0 and 1 with probabilities from `PROBABILITIES`."""
 
 BERNOULLI = (
     *sample_templates(bernoulli_template),
     bernoulli_template("half-far-apart", *FAR_APART, dtypes=(F16,), large=True),
     sample_template("certain", (4, 5), arguments=_probability_domains(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
 )
-"""The templates of draws of 0 and 1, for results in place or not."""
+"""The templates that `diopiBernoulli` and `diopiBernoulliInp` have."""
 
 register("diopiBernoulliInp", templates=BERNOULLI)
 register(
@@ -269,20 +313,31 @@ register(
 )
 
 MEANS = choice([-4.0, 0.0, 8.0])
-"""Finite means."""
+"""A domain of finite means."""
 
 INFINITE_MEANS = choice([-4.0, inf, 8.0, -inf, 0.0, nan])
-"""Means of which some are infinite or NaN."""
+"""A domain of means, some of which are infinite or NaN."""
 
 DEVIATIONS = choice([0.0, 0.5, 2.0])
-"""Standard deviations, of which one is 0."""
+"""A domain of standard deviations, some of which are 0."""
 
 NONZERO_DEVIATIONS = choice([0.5, 2.0])
-"""Standard deviations that are not 0."""
+"""A domain of standard deviations that are not 0."""
 
 
 def normal_templates(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
-    """Return templates with these means and deviations (domains or numbers); one has the deviation `point`."""
+    """Return the templates of normal distributions.
+
+    Args:
+        mean: The argument `mean`, a domain or a number.
+        std: The argument `std`, the standard deviation, a domain or a number.
+        point: The standard deviation 0 as a domain or a number, for the template in which every element equals its
+            mean.
+
+    Returns:
+        The templates of `sample_templates`; then the large template in float16, the template with the standard
+            deviation `point`, and a template with different layouts.
+    """
     sampling_template = partial(sample_template, arguments={"mean": mean, "std": std})
     point_template = sample_template("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
     large = sampling_template("half-far-apart", *FAR_APART, dtypes=(F16,), large=True)
@@ -308,7 +363,18 @@ register("diopiNormalScalarTensor", templates=normal_templates(-2.5, DEVIATIONS,
 def two_tensor_template(
     label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any
 ) -> CaseTemplate:
-    """Return a template with means and deviations of these shapes; the deviations have type `std_dtype`."""
+    """Return a template of normal distributions with tensors of means and of standard deviations.
+
+    Args:
+        label: The label of the cases without the element type.
+        mean: The shape of the means.
+        std: The shape of the standard deviations. Both shapes are broadcast.
+        std_dtype: The element type of the standard deviations; None for the type under test.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     domain = DEVIATIONS if std_dtype else NONZERO_DEVIATIONS
     tensors = {"mean": tensor(*mean, domain=MEANS), "std": tensor(*std, domain=domain, dtype=std_dtype)}
     return CaseTemplate(label, arguments={**tensors, "generator": SEED}, **fields)
@@ -336,29 +402,49 @@ register(
 )
 
 NONZERO = choice([-3.0, -1.25, -0.5, 0.75, 1.0, 2.5, 7.0])
-"""Inputs of dropout that are not 0, so that a 0 in the result is an element that was dropped."""
+"""A domain of inputs of dropout that are not 0, so that a 0 in the result is a dropped element."""
 
 POSITIVE = choice([0.5, 2.0, 3.0])
-"""Positive inputs of dropout."""
+"""A domain of positive inputs of dropout."""
 
 
 def dropout_template(
     label: str, *shape_and_layouts: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
 ) -> CaseTemplate:
-    """Return a template of dropout."""
+    """Return a template of dropout.
+
+    Args:
+        label: The label of the cases without the element type.
+        *shape_and_layouts: The shape of the input and the layouts, as in `sample_template`.
+        domain: The domain of the input.
+        p: The probability with which an element is dropped.
+        train: Whether elements are dropped; otherwise the result equals the input.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return sample_template(label, *shape_and_layouts, arguments={"input": domain, "p": p, "train": train}, **fields)
 
 
 def _mask_override(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, ResultOverride]:
-    """Return the override of the result `mask`."""
+    """Return the override of the result `mask`.
+
+    Args:
+        dtype: The element type of the mask; None for the default.
+        shape: The shape of the mask, which is broadcast to the input; None for the shape of the input.
+
+    Returns:
+        The override, by result name.
+    """
     return {"mask": ResultOverride(dtype, shape=shape)}
 
 
 NO_MASK, BYTE_MASK, CHANNEL_MASK_SHAPE = {"mask": None}, _mask_override(Dtype.uint8), (40, 30, 1, 1)
-"""The overrides of a mask that is omitted and of a mask in uint8, and the shape of a mask of whole channels."""
+"""The overrides of an omitted mask and of a mask in uint8, and the shape of a mask with one element per channel."""
 
 SPECIAL_INPUTS = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
-"""Values, NaN and infinity among them, that dropout must leave unchanged during inference."""
+"""A domain of values that dropout must leave unchanged during inference, with NaN and infinity."""
 
 DROPOUT = (
     *sample_templates(dropout_template),
@@ -383,7 +469,7 @@ DROPOUT = (
     dropout_template("p-1-byte", (5, 7), p=1.0, domain=POSITIVE, results=BYTE_MASK),
     dropout_template("mask-transposed", results={"mask": ResultOverride(layout=transposed)}),
 )
-"""The templates of dropout, for results in place or not."""
+"""The templates that `diopiDropout` and `diopiDropoutInp` have."""
 
 register("diopiDropoutInp", templates=DROPOUT)
 register(
@@ -399,10 +485,10 @@ register(
 # Draws of positions with given weights
 
 WEIGHTS = (1.0, 2.5, 0.5, 4.0, 2.0)
-"""Weights of five positions, all positive."""
+"""The weights of five positions, all positive. The draws have probabilities in proportion to the weights."""
 
 WEIGHTS_WITH_ZEROS = (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
-"""Weights of six positions, of which three are 0 and must never be drawn."""
+"""The weights of six positions. Three weights are 0, and these positions must never be drawn."""
 
 
 def weighted_template(
@@ -414,7 +500,21 @@ def weighted_template(
     replacement: bool = False,
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template of `num_samples` draws per row; row i has the weights, rotated by i modulo 3 positions."""
+    """Return a template of `diopiMultinomial`, which draws positions with given weights.
+
+    Args:
+        label: The label of the cases without the element type.
+        weights: The weights of the positions in the first row. Each following row is rotated by one more position, up
+            to two.
+        num_samples: The number of draws per row.
+        rows: The number of rows as a tuple, or an empty tuple for a vector of weights.
+        *layouts: The layouts, as in `sample_template`.
+        replacement: Whether a position can be drawn several times.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     rotated = np.array([np.roll(weights, row) for row in range(min(*rows, 3) if rows else 1)])
     domain = fixed_values(rotated if rotated.size else [0.0])
     arguments = {"input": domain, "num_samples": num_samples, "replacement": replacement}
@@ -422,7 +522,7 @@ def weighted_template(
 
 
 replacement_template = partial(weighted_template, replacement=True)
-"""Return a template of draws with replacement."""
+"""Return a template of `diopiMultinomial` in which a position can be drawn several times."""
 
 MULTINOMIAL = (
     replacement_template("sample", dtypes=DtypeSelection.all, smoke=True),
@@ -455,7 +555,7 @@ MULTINOMIAL = (
     weighted_template("rows", num_samples=2, rows=(70_001,), large=True),
     replacement_template("draws", num_samples=70_001, large=True),
 )
-"""The templates of `diopiMultinomial`; "put-aside" in a label means draws without replacement."""
+"""The templates of `diopiMultinomial`. "put-aside" in a label means that no position is drawn several times."""
 
 register("diopiMultinomial", templates=MULTINOMIAL)
 
