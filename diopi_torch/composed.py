@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from diopi_torch.fallback import check_on_cpu, fall_back, named_arguments
+from diopi_torch.fallback import check_on_cpu, named_arguments, run_on_cpu
 from diopi_torch.overlap import find_overlap
 
 
@@ -33,7 +33,9 @@ class ComposedKernel:
         if self._writes and (overlap := find_overlap(self._operator, named_arguments(self._operator, args, kwargs))):
             check_on_cpu(self._operator, args, kwargs)
             if overlap.within_tensor:
-                return fall_back(self._operator, *args, **kwargs)
+                return run_on_cpu(
+                    "several elements of a written tensor are at one address", self._operator, args, kwargs
+                )
         try:
             return self._composition(*args, **kwargs)
         except Exception:

@@ -8,7 +8,6 @@ replaces CUDA devices in the arguments of PyTorch's functions. Functions and cla
 from __future__ import annotations
 
 import functools
-import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from diopi_torch import device, generators
-from diopi_torch.settings import MOCK_CUDA, NAME, parse_switch
+from diopi_torch.settings import MOCK_CUDA, NAME, REPORT_CUDA, is_switched_on
 
 CUDA_BACKENDS = ("nccl", "cuda:nccl", "cpu:gloo,cuda:nccl")
 """The distributed backends of programs for CUDA."""
@@ -36,18 +35,20 @@ _thread = threading.local()
 def as_cuda() -> None:
     """Let the device "cuda" and `torch.cuda` mean the device of this package until the process ends.
 
-    Tensors still report the device `diopi`, and `is_cuda` is true for them. PyTorch keeps modes per thread: each other
-    thread that names "cuda" has to call this function, too.
+    `is_cuda` is true for tensors on the device. Their attribute `device` still reports `diopi`, unless the environment
+    variable DIPU_PYTHON_DEVICE_AS_CUDA is 1. PyTorch keeps modes per thread: each other thread that names "cuda" has to
+    call this function, too.
 
     Raises:
         RuntimeError: PyTorch itself supports CUDA or ROCm devices.
+        SettingError: DIPU_PYTHON_DEVICE_AS_CUDA is not the value of a switch.
     """
     for platform, version in (("CUDA", torch.version.cuda), ("ROCm", torch.version.hip)):
         if version is not None:
             raise RuntimeError(f'this PyTorch is built for {platform} {version}, so "cuda" can\'t mean {NAME}')
     _replace_names()
     if not hasattr(_thread, "mode"):
-        _thread.mode = CudaMode()
+        _thread.mode = CudaMode(REPLACEMENTS | REPORTING if is_switched_on(REPORT_CUDA) else REPLACEMENTS)
         _thread.mode.__enter__()
 
 
@@ -61,7 +62,7 @@ def _replace_names() -> None:
 
 def as_cuda_from_environment() -> None:
     """Call `as_cuda` if the environment requests it; raise SettingError if the value is no switch."""
-    if parse_switch(MOCK_CUDA, os.environ.get(MOCK_CUDA, "")):
+    if is_switched_on(MOCK_CUDA):
         as_cuda()
 
 
@@ -83,13 +84,21 @@ def call_translated(function: Callable[..., Any], args: Sequence[Any], kwargs: M
 
 
 class CudaMode(TorchFunctionMode):
-    """Replaces CUDA devices in the arguments of PyTorch's functions and methods."""
+    """Replaces CUDA devices in the arguments of PyTorch's functions and methods.
+
+    Args:
+        replacements: functions to call instead of functions, methods and properties of PyTorch.
+    """
+
+    def __init__(self, replacements: Mapping[Any, Callable[..., Any]]) -> None:
+        super().__init__()
+        self._replacements = replacements
 
     def __torch_function__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Call `func`, or its replacement in `REPLACEMENTS`, with the device of this package in place of CUDA."""
-        replacement = REPLACEMENTS.get(func)
+        """Call `func`, or its replacement, with the device of this package in place of CUDA."""
+        replacement = self._replacements.get(func)
         if replacement is not None:
             return replacement(*args, **(kwargs or {}))
         return call_translated(func, args, kwargs or {})
@@ -111,11 +120,30 @@ def _is_on_device(tensor: torch.Tensor, *_: object) -> bool:
     return tensor.device.type == NAME
 
 
-REPLACEMENTS: Mapping[Any, Callable[..., Any]] = {
+REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.cuda: _move_to_device,
     torch.Tensor.is_cuda.__get__: _is_on_device,  # type: ignore[attr-defined]  # a property of a type in C
 }
 """The functions that `CudaMode` calls instead of methods and properties of tensors."""
+
+
+def _reported_device(tensor: torch.Tensor, *_: object) -> torch.device:
+    """Return the CUDA device with the number of a tensor's device, or the device itself if it is another one."""
+    actual = tensor.device
+    return torch.device("cuda", actual.index) if actual.type == NAME else actual
+
+
+def _format_tensor(tensor: torch.Tensor, **kwargs: Any) -> str:
+    """Return the text of a tensor with "cuda" as the name of the device."""
+    return torch._tensor_str._str(tensor, **kwargs).replace(f"device='{NAME}:", "device='cuda:")
+
+
+REPORTING: dict[Any, Callable[..., Any]] = {
+    torch.Tensor.device.__get__: _reported_device,  # a property of a type in C
+    torch.Tensor.__repr__: _format_tensor,
+    torch.device: torch.device,  # devices keep the name that the program gave them
+}
+"""Further replacements, with which tensors and devices report the name "cuda"."""
 
 
 def _replace_module() -> None:
@@ -149,6 +177,7 @@ def _wrap_functions() -> None:
     functions: list[tuple[Any, str]] = [
         *((torch, name) for name in dir(torch) if name.endswith(("_autocast_dtype", "_autocast_enabled"))),
         (torch, "set_default_device"),
+        (device, "_device_index"),  # all functions of `torch.cuda` read devices with it
         (torch, "get_device_module"),
         (torch.amp, "is_autocast_available"),
         (torch.autocast, "__init__"),

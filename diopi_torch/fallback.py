@@ -7,6 +7,7 @@ results are copied to the device.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from diopi_torch import dump
 from diopi_torch.backend import backend
 from diopi_torch.overlap import HostMemory, find_overlap, write_storage
 from diopi_torch.parts import is_sparse, overwrite, replace_parts
-from diopi_torch.settings import NAME
+from diopi_torch.settings import FALLBACK_FILE, FORCE_FALLBACK, LOG_FALLBACK, NAME, is_switched_on
 from diopi_torch.tensors import is_on_device, read_to_host, upload
 
 HIDDEN_WRITES: Mapping[str, frozenset[str]] = {
@@ -33,6 +34,9 @@ READS_REQUIRES_GRAD = frozenset({"aten::_sparse_mm_reduce_impl"})
 
 NUMBERS = (bool, int, float, complex)
 """Types of numbers that PyTorch may pass to a kernel instead of tensors."""
+
+FORCED = f"{FORCE_FALLBACK} or the file {FALLBACK_FILE} selects it"
+"""The reason for a fallback that the user forces."""
 
 _counts: Counter[str] = Counter()
 """How often each operator ran on the CPU."""
@@ -66,11 +70,22 @@ def operator_name(operator: torch._ops.OpOverload) -> str:
 
 
 def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Call an operator on the CPU for which the device has no kernel; see `run_on_cpu`."""
+    return run_on_cpu("the device has no kernel for it", operator, args, kwargs)
+
+
+def fall_back_as_forced(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Call an operator on the CPU that the user forces to fall back; see `run_on_cpu`."""
+    return run_on_cpu(FORCED, operator, args, kwargs)
+
+
+def run_on_cpu(reason: str, operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Call an operator of ATen on the CPU with tensors of the device.
 
     Errors of the operator propagate. If the CPU does not have the operator, PyTorch raises NotImplementedError.
 
     Args:
+        reason: the reason for the fallback, which the switch `LOG_FALLBACK` prints to stderr.
         operator: the operator.
         args: its positional arguments.
         kwargs: its keyword arguments.
@@ -78,10 +93,7 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
     Returns:
         The results, with tensors on the device.
     """
-    name = operator_name(operator)
-    count_fallback(name)
-    if dump.KEY in dump.environment:
-        dump.dump_fallback(name, operator, args, kwargs)
+    _report_fallback(reason, operator, args, kwargs)
     named = named_arguments(operator, args, kwargs)
     overlaps = operator._schema.is_mutable and find_overlap(operator, named)
     transfer = _CpuTransfer(operator, HostMemory() if overlaps else None)
@@ -89,6 +101,50 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
     returned = operator(**transferred)
     transfer.write_back()
     return transfer.return_to_device(returned)
+
+
+def compose_on_cpu(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """Call a composite operator on the CPU that the user forces to fall back, so that gradients run there, too.
+
+    The operator must not write its arguments, nor return a view. Errors of the operator propagate.
+
+    Args:
+        operator: the operator, which PyTorch composes of others above autograd.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+
+    Returns:
+        The results on the device. Their gradients pass through the copies to the CPU and back.
+    """
+    _report_fallback(FORCED, operator, args, kwargs)
+    copies: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def to_cpu(tensor: torch.Tensor) -> torch.Tensor:
+        """Return a differentiable copy of a tensor on the device; return any other tensor unchanged."""
+        if not is_on_device(tensor):
+            return tensor
+        copies.append((tensor, tensor.cpu()))
+        return copies[-1][1]
+
+    def to_device(returned: torch.Tensor) -> torch.Tensor:
+        """Return the argument whose copy the operator returned, or a differentiable copy of a result."""
+        originals = [tensor for tensor, copy in copies if returned is copy]
+        return originals[0] if originals else returned.to(NAME)
+
+    named = _map_tensors(to_cpu, list(named_arguments(operator, args, kwargs).items()))
+    return _map_tensors(to_device, operator(**dict(named)))
+
+
+def _report_fallback(
+    reason: str, operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Count a run of an operator on the CPU, and print it if the environment requests it; see `run_on_cpu`."""
+    name = operator_name(operator)
+    count_fallback(name)
+    if is_switched_on(LOG_FALLBACK):
+        print(f"{name} runs on the CPU: {reason}", file=sys.stderr, flush=True)
+    if dump.KEY in dump.environment:
+        dump.dump_fallback(name, operator, args, kwargs)
 
 
 def check_on_cpu(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

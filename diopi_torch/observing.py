@@ -14,7 +14,7 @@ import torch
 
 from diopi_torch.indices import accept_cpu_indices
 from diopi_torch.operators import OperatorKernel, kernels
-from diopi_torch.registration import KEY, forced_operators
+from diopi_torch.registration import KEY, default_operators, finish_kernel, forced_operators
 from diopi_torch.settings import matching_operators
 
 _active: set[int] = set()
@@ -50,8 +50,21 @@ class ObservedKernel(OperatorKernel):
 
 
 def find_observable_operators(source: str, choice: str) -> frozenset[str]:
-    """Return the operators with functions that the expressions in `choice` match, except those forced to the CPU."""
-    return matching_operators(source, choice, kernels().keys()) - forced_operators()
+    """Return the operators that the expressions in `choice` match and that functions implement.
+
+    Operators that the user forces to the CPU, or that lose their kernels at the user's request, are not among them.
+
+    Args:
+        source: Name of the setting that has the expressions, for error messages.
+        choice: Regular expressions separated by commas.
+
+    Returns:
+        The names of the operators.
+
+    Raises:
+        SettingError: A text is not a regular expression, or does not match an operator with a function.
+    """
+    return matching_operators(source, choice, kernels().keys()) - forced_operators() - default_operators()
 
 
 def observe(operators: frozenset[str], observer: Observer) -> Callable[[], None]:
@@ -64,7 +77,8 @@ def observe(operators: frozenset[str], observer: Observer) -> Callable[[], None]
         for name in sorted(operators):
             plain = kernels()[name]
             observed = ObservedKernel(plain.operator, plain.row, plain, observer)
-            library.impl(name, accept_cpu_indices(plain.operator, observed), KEY, allow_override=True)
+            kernel = finish_kernel(accept_cpu_indices(plain.operator, observed))
+            library.impl(name, kernel, KEY, allow_override=True)
     number = id(library)
     _active.add(number)
 

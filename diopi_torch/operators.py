@@ -23,7 +23,7 @@ from diopi_torch import dump
 from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.conjugation import call_materialized, receives_lazy_bits
-from diopi_torch.fallback import check_on_cpu, default_arguments, fall_back, operator_name
+from diopi_torch.fallback import check_on_cpu, default_arguments, operator_name, run_on_cpu
 from diopi_torch.forms import describe_form, describe_sharing, find_shared_memory
 from diopi_torch.functions import CallFailedError, UnsupportedCallError
 from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
@@ -64,8 +64,8 @@ class OperatorKernel:
                     self._name, self.operator, args, kwargs, lambda: self.run_with_functions(args, kwargs)
                 )
             return self.run_with_functions(args, kwargs)
-        except UnsupportedCallError:
-            return fall_back(self.operator, *args, **kwargs)
+        except UnsupportedCallError as error:
+            return run_on_cpu(str(error), self.operator, args, kwargs)
         except CallFailedError:
             check_on_cpu(self.operator, args, kwargs)
             raise

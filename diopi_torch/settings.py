@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Collection
+from pathlib import Path
 
 NAME = "diopi"
 """The name of the device in PyTorch."""
@@ -19,6 +20,21 @@ DEFAULT_VENDOR = "jax_cpu"
 FORCE_FALLBACK = "DIPU_FORCE_FALLBACK_OPS_LIST"
 """Selects operators that always run on the CPU."""
 
+FALLBACK_FILE = Path(".dipu_force_fallback_op_list.config")
+"""A file in the working directory that selects further operators that always run on the CPU."""
+
+KEEP_DEFAULT = "DIPU_KEEP_TORCHOP_DEFAULT_IMPL_OPS"
+"""Selects operators that PyTorch composes of other operators although the device has a kernel for them."""
+
+SYNCHRONOUS = "DIPU_SYNC_EXEC_MODE"
+"""A switch: lets each operator wait until the device has performed it."""
+
+LOG_FALLBACK = "DIPU_LOG_FALLBACK_INFO"
+"""A switch: prints the operators that run on the CPU, with the reason."""
+
+CPU_AFFINITY = "DIPU_CPU_AFFINITY"
+"""A switch: divides the CPUs of the machine among the processes that a launcher such as `torchrun` started."""
+
 AUTOCOMPARE = "DIPU_AUTOCOMPARE_OPS_LIST"
 """Selects operators that are compared with the CPU from the start of the process."""
 
@@ -27,6 +43,9 @@ WATCH = "DIPU_WATCH"
 
 MOCK_CUDA = "DIPU_MOCK_CUDA"
 """A switch: lets "cuda" mean the device, see `diopi_torch.as_cuda`."""
+
+REPORT_CUDA = "DIPU_PYTHON_DEVICE_AS_CUDA"
+"""A switch: lets tensors on the device report the device "cuda", see `diopi_torch.as_cuda`."""
 
 
 class SettingError(ValueError):
@@ -41,6 +60,24 @@ def vendor_name() -> str:
 def selected_operators(variable: str, known: Collection[str]) -> frozenset[str]:
     """Return the operators among `known` that an environment variable selects; see `matching_operators`."""
     return matching_operators(variable, os.environ.get(variable, ""), known)
+
+
+def forced_expressions() -> list[str]:
+    """Return the regular expressions of `FORCE_FALLBACK`, and of `FALLBACK_FILE`, whose lines have the same form."""
+    texts = [os.environ.get(FORCE_FALLBACK, "")]
+    if FALLBACK_FILE.is_file():
+        texts += FALLBACK_FILE.read_text("utf-8").splitlines()
+    return split_list(",".join(texts))
+
+
+def split_list(text: str) -> list[str]:
+    """Return the entries of a list separated by commas, without spaces around them and without empty ones."""
+    return [entry for entry in map(str.strip, text.split(",")) if entry]
+
+
+def is_switched_on(variable: str) -> bool:
+    """Return whether the environment turns a switch on; raise SettingError if its value is not that of a switch."""
+    return parse_switch(variable, os.environ.get(variable, ""))
 
 
 def matching_operators(source: str, choice: str, known: Collection[str]) -> frozenset[str]:
@@ -59,7 +96,7 @@ def matching_operators(source: str, choice: str, known: Collection[str]) -> froz
         SettingError: A text is not a regular expression, or does not match an operator.
     """
     chosen: set[str] = set()
-    for text in filter(None, map(str.strip, choice.split(","))):
+    for text in split_list(choice):
         try:
             expression = re.compile(text)
         except re.error as error:

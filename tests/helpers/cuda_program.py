@@ -39,7 +39,7 @@ assert torch.cuda.memory_allocated() > 0 and torch.cuda.max_memory_allocated(dev
 
 generator = torch.Generator(device="cuda").manual_seed(3)
 noise = torch.randn(2, 3, device="cuda", generator=generator)
-assert isinstance(generator, torch.Generator) and noise.device == generator.device
+assert isinstance(generator, torch.Generator) and noise.device in (generator.device, torch.device("cuda:0"))
 assert torch.equal(noise, torch.randn(2, 3, device=device, generator=generator.manual_seed(3)))
 with torch.device("cuda"):
     assert torch.ones(2).is_cuda and nn.Linear(2, 2).weight.is_cuda
@@ -48,6 +48,8 @@ assert torch.zeros(3).is_cuda
 torch.set_default_device(None)
 assert torch.empty_like(noise, device="cuda:0").is_cuda and noise.new_zeros(2, device="cuda").is_cuda
 assert noise.cuda(0) is noise and not noise.cpu().is_cuda
+with torch.cuda.device("cuda:0"):
+    assert isinstance(torch.cuda.Stream(device="cuda"), torch.cuda.Stream)
 
 file = io.BytesIO()
 torch.save(network.state_dict(), file)
@@ -70,4 +72,4 @@ def compute_in_thread() -> None:
 thread = threading.Thread(target=compute_in_thread)
 thread.start()
 thread.join()
-print("done on", torch.cuda.get_device_name())
+print("done on", torch.cuda.get_device_name(), noise.device, repr(noise[0]).split("device=")[1])
