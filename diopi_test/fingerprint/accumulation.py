@@ -1,9 +1,10 @@
 """Probes of accumulation in sums and dot products: width and rounding of partial sums, order, exactness of products.
 
-A probe calls an operator of a vendor with chosen numbers and derives a property of its arithmetic from the results. The
-*width* of a partial sum is the number of its significant bits. To find width and rounding, the terms of a sum are a
-large number, a small number and the negative of the large one: the result shows how much of the small number survived.
-This follows M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
+The *width* of a partial sum is the number of its significant bits. To find it, a probe sums three numbers: a large
+number 2^t, a small number, and −2^t. The exact result is the small number. If partial sums are too narrow for 2^t plus
+the small number, rounding changes the result. The exponent t is called the *top* exponent.
+
+Source: M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
 Science 7:e330, 2021. The module `trees` finds the order of the additions.
 """
 
@@ -27,7 +28,7 @@ from lib_rt.dtypes import Array, from_numpy, to_numpy
 from lib_rt.formats import FORMATS, Format
 
 TERMS = 128
-"""Number of terms of every sum: twice what a processor with 16 lanes and four registers adds at a time."""
+"""Number of terms of every sum: twice the number that a processor with 16 lanes and four registers adds at a time."""
 
 ROWS = 64
 """Number of sums that one call computes, for operators that compute several sums in a call."""
@@ -36,7 +37,7 @@ MOST_BITS = 128
 """The largest width of partial sums that is tried; it exceeds the 107 bits of a pair of float64 numbers."""
 
 WIDTHS = {8: "bfloat16", 11: "float16", 24: "float32", 53: "float64", 64: "extended"}
-"""The formats by their number of significant bits."""
+"""The names of floating-point formats by their number of significant bits."""
 
 Floats = NDArray[np.float64]
 RowSum = Callable[[ProbedOperator, Array], Array]
@@ -49,11 +50,11 @@ The array has the shape (number of sums, `TERMS`), and the result has the shape 
 @final
 @dataclass(frozen=True)
 class Sums:
-    """Computes sums of `TERMS` terms with an operator of a vendor.
+    """Computes sums of `TERMS` terms with an operator of a vendor; call the object with the rows to sum.
 
     Attributes:
         operator: the operator.
-        row_sum: how the operator is called to sum rows.
+        row_sum: the function that calls the operator to sum rows.
         dtype: the element type of the terms.
     """
 
@@ -63,7 +64,7 @@ class Sums:
 
     @property
     def form(self) -> Format:
-        """The format of the terms."""
+        """The floating-point format of the terms: its precision and range."""
         return FORMATS[self.dtype]
 
     def __call__(self, rows: Sequence[Floats]) -> Floats:
@@ -73,36 +74,36 @@ class Sums:
 
 
 def sum_vectors(operator: ProbedOperator, rows: Array) -> Array:
-    """Return the sums of the rows, where each row is summed as a separate vector."""
+    """Return the sum of each row by diopiSum; each row is summed in a separate call, as a vector."""
     return np.stack([operator(row, (0,), shape=(), dtype=_dtype(rows)) for row in rows])
 
 
 def sum_matrix_rows(operator: ProbedOperator, rows: Array) -> Array:
-    """Return the sums of the rows, computed along the rows of matrices."""
+    """Return the sum of each row by diopiSum along the rows of matrices."""
     return _in_blocks(rows, lambda block: operator(block, (1,), shape=(ROWS,), dtype=_dtype(rows)))
 
 
 def sum_matrix_columns(operator: ProbedOperator, rows: Array) -> Array:
-    """Return the sums of the rows, computed along the columns of transposed matrices."""
+    """Return the sum of each row by diopiSum along the columns of transposed matrices."""
     return _in_blocks(
         rows, lambda block: operator(np.ascontiguousarray(block.T), (0,), shape=(ROWS,), dtype=_dtype(rows))
     )
 
 
 def sum_by_dot_products(operator: ProbedOperator, rows: Array) -> Array:
-    """Return the sums of the rows, each computed as the product of a row and a column of ones."""
+    """Return the sum of each row by diopiMm, as the product of the row and a column of ones, in separate calls."""
     ones = np.ones((TERMS, 1), rows.dtype)
     return np.stack([operator(row[None], ones, shape=(1, 1), dtype=_dtype(rows))[0, 0] for row in rows])
 
 
 def sum_by_matrix_products(operator: ProbedOperator, rows: Array) -> Array:
-    """Return the sums of the rows: the first columns of products of matrices and a matrix of ones."""
+    """Return the sum of each row by diopiMm: the first column of the product of a matrix and a matrix of ones."""
     ones = np.ones((TERMS, ROWS), rows.dtype)
     return _in_blocks(rows, lambda block: operator(block, ones, shape=(ROWS, ROWS), dtype=_dtype(rows))[:, 0])
 
 
 def _in_blocks(rows: Array, sums: Callable[[Array], Array]) -> Array:
-    """Return the sums of any number of rows by calling `sums` for `ROWS` rows at a time; zeros fill the last block."""
+    """Return the sum of each row; `sums` computes those of a block of `ROWS` rows. Zeros fill the last block."""
     filled = np.zeros((-(-len(rows) // ROWS) * ROWS, TERMS), rows.dtype)
     filled[: len(rows)] = rows
     return np.concatenate([sums(filled[start : start + ROWS]) for start in range(0, len(filled), ROWS)])[: len(rows)]
@@ -119,11 +120,11 @@ def measure_sums(operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum) -> 
     Args:
         operator: the operator.
         dtype: the element type of the terms.
-        row_sum: how the operator is called to sum rows.
+        row_sum: the function that calls the operator to sum rows.
 
     Returns:
-        The observations in words, under the names `partial sums`, `rounded` and `order`. Only `partial sums` is there
-        if sums of three terms are wrong, and `rounded` is missing if no partial sum is rounded.
+        The observations in words, under the names `partial sums`, `rounded` and `order`. If sums of three terms are
+        wrong, there is only `partial sums`. If no partial sum is rounded, `rounded` is missing.
     """
     sums = Sums(operator, row_sum, dtype)
     top = find_top(sums)
@@ -137,14 +138,17 @@ def measure_sums(operator: ProbedOperator, dtype: Dtype, *, row_sum: RowSum) -> 
 
 
 TOPS = (126, 14)
-"""Exponents of the large term, in the order in which they are tried.
+"""The top exponents that are tried, in this order.
 
-With 126, sums of two large terms are finite in float32, and with 14 in float16.
+The sum of two terms 2^126 is finite in float32, and the sum of two terms 2^14 is finite in float16.
 """
 
 
 def find_top(sums: Sums) -> int | None:
-    """Return the first exponent of `TOPS` with which sums of three terms are correct; None if there is none."""
+    """Return the first top exponent t of `TOPS` for which the sums 2^t + 2^(t−1) − 2^t are correct, or None.
+
+    The other measurements of these sums use this exponent.
+    """
     for top in TOPS:
         half = np.ldexp(1.0, top - 1)
         if top < sums.form.max_exponent and (sums(_rows_with(2 * half, half, -2 * half)) == half).all():
@@ -159,7 +163,8 @@ PLACES = ((0, 1, 2), (0, TERMS // 2, TERMS - 1))
 def _rows_with(*terms: float) -> list[Floats]:
     """Return rows that contain three terms, in every order and at all `PLACES`, and zeros elsewhere.
 
-    For any two of the terms, some row adds these two first, in whatever order the operator adds.
+    The order of additions is not known yet. The rows contain every order of the terms, so that any two of the terms are
+    added first in at least one row.
     """
     rows = []
     for places in PLACES:
@@ -177,11 +182,11 @@ def width(sums: Sums, top: int) -> int | None:
     from 2^(top−k) in at least one order of the terms.
 
     Args:
-        sums: the sums of an operator.
-        top: the exponent of the largest term.
+        sums: computes sums with the operator.
+        top: the top exponent.
 
     Returns:
-        The number of bits; None if terms of the type can't reveal it.
+        The number of bits; None if no sum is rounded for any number k of bits that the element type permits.
     """
     for k in range(1, min(top - sums.form.min_exponent, MOST_BITS) + 1):
         small = np.ldexp(1.0, top - k)
@@ -191,12 +196,18 @@ def width(sums: Sums, top: int) -> int | None:
 
 
 def _rounding(sums: Sums, top: int, bits: int) -> str:
-    """Return in words how partial sums are rounded: a term of 3/4 of the last place is rounded up or lost.
+    """Return in words whether partial sums are rounded to nearest or towards zero.
+
+    A term of 3/4 of the last place of the partial sum is added. Rounding to nearest rounds it up, and rounding towards
+    zero loses it.
 
     Args:
-        sums: the sums of an operator.
-        top: the exponent of the largest term.
+        sums: computes sums with the operator.
+        top: the top exponent.
         bits: the width of partial sums.
+
+    Returns:
+        "to nearest" or "towards zero".
     """
     remainders = sums(_rows_with(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
     return "to nearest" if (remainders > 0).all() else "towards zero"
@@ -206,16 +217,17 @@ def _order(sums: Sums, top: int, bits: int) -> str:
     """Return the order of the additions in words, or the reason why the sums do not show it.
 
     Args:
-        sums: the sums of an operator.
-        top: the exponent of the largest term.
+        sums: computes sums with the operator.
+        top: the top exponent.
         bits: the width of partial sums.
     """
-    unit = np.ldexp(1.0, min(0, top - bits - 1 - TERMS.bit_length()))  # the sum of all small terms is lost beside 2^top
+    # All terms but two are this unit. It is so small that rounding loses even the sum of all units beside 2^top.
+    unit = np.ldexp(1.0, min(0, top - bits - 1 - TERMS.bit_length()))
     if sums([np.full(TERMS, unit)])[0] != TERMS * unit:
         return f"not seen: the sum of {TERMS} times {unit:g} is wrong"
 
     def sizes(first: int, later: Sequence[int]) -> list[int]:
-        """Return the sizes of subtrees as `trees.Sizes` describes them."""
+        """Return the sizes of the smallest subtrees that contain `first` and each of `later`, as `trees.Sizes`."""
         rows = np.full((len(later), TERMS), unit)
         rows[:, first] = 2.0**top
         rows[np.arange(len(later)), list(later)] = -(2.0**top)
@@ -241,8 +253,8 @@ def measure_products(
     Args:
         operator: an operator that multiplies matrices.
         dtype: the element type of the factors.
-        row_sum: how the operator is called to sum rows.
-        shape: the shape of the result with which factors and products are observed.
+        row_sum: the function that calls the operator to sum rows.
+        shape: the shape of the matrix products with which factors and products are observed.
 
     Returns:
         The observations in words. This function adds the names `factors` and `products` to those of `measure_sums`.
@@ -254,12 +266,12 @@ def measure_products(
 def _product(
     operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int], pairs: Mapping[int, tuple[float, float]]
 ) -> float:
-    """Let the operator compute one dot product, and return it.
+    """Let the operator compute a dot product of `TERMS` pairs of factors, as every element of a matrix product.
 
     Args:
         operator: an operator that multiplies matrices.
         dtype: the element type of the factors.
-        shape: the shape of the result, each element of which is this dot product.
+        shape: the shape of the matrix product.
         pairs: the pairs of factors by their position in the dot product; all other factors are 0.
 
     Returns:
@@ -273,9 +285,9 @@ def _product(
 
 
 def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """Return in words how many bits of a factor a multiplication by 1 preserves: "kept", or "rounded to 11 bits".
+    """Return in words how many bits of a factor the operator uses: "kept" for all bits, or "rounded to 11 bits".
 
-    The factors are 1 + 2^−k, for k from 1 to the last bit of the element type.
+    The numbers 1 + 2^−k are multiplied by 1, for k from 1 to the last bit of the element type.
     """
     for bits in range(2, FORMATS[dtype].precision + 1):
         factor = 1 + 2.0 ** (1 - bits)
@@ -287,8 +299,8 @@ def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> 
 def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
     """Return in words whether products are rounded before they are added.
 
-    The dot product x · x + (−r) · 1 is computed, where r is x² rounded to the element type. The result is not zero if
-    the operator does not round x².
+    The dot product x · x + (−r) · 1 is computed, where r is x² rounded to the element type. If the operator rounds x²
+    before the addition, the result is zero; otherwise it is the rounding error of r.
     """
     step = 2.0 ** -((FORMATS[dtype].precision + 1) // 2)
     square, rounded = (1 + step, 1 + step), (-(1 + 2 * step), 1.0)
@@ -325,10 +337,10 @@ SUMS = (
     _sum_probe("of rows", sum_matrix_rows),
     _sum_probe("of columns", sum_matrix_columns),
 )
-"""The probes of sums."""
+"""The probes of the sums of diopiSum: of a vector, and along the rows and columns of matrices."""
 
 DOT_PRODUCTS = (
     _dot_product_probe("of a row and a column", sum_by_dot_products, (1, 1)),
     _dot_product_probe("of matrices", sum_by_matrix_products, (ROWS, ROWS)),
 )
-"""The probes of dot products: of one row and one column, and of matrices with `ROWS` rows and columns."""
+"""The probes of the dot products of diopiMm: of one row and one column, and of `ROWS` × `ROWS` matrices."""

@@ -35,10 +35,10 @@ ROUNDINGS: dict[str, Callable[[Floats], Floats]] = {
 """The roundings to integers that the probes recognize, by name."""
 
 QUARTERS = np.array([0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 1.75, 2.0])
-"""Quarters of a unit, which are rounded differently by all `ROUNDINGS`."""
+"""Numbers of units, in quarters, for which any two of `ROUNDINGS` have different results."""
 
 LENGTH = 64
-"""Number of elements that one call converts. The numbers are repeated to fill the vector registers of a processor."""
+"""Number of elements that one call converts. The numbers are repeated, so that they fill several vector registers."""
 
 
 def _convert(operator: ProbedOperator, values: Any, source: Dtype, target: Dtype) -> Any:
@@ -59,7 +59,15 @@ def _convert(operator: ProbedOperator, values: Any, source: Dtype, target: Dtype
 
 
 def find_rounding(units: Floats, result: Floats) -> str:
-    """Return the name of the rounding that maps numbers of units to the integers `result`; an example if unknown."""
+    """Find the rounding that a vendor uses.
+
+    Args:
+        units: numbers of units, with fractions.
+        result: the integers to which they were rounded.
+
+    Returns:
+        The name of the rounding in `ROUNDINGS` that has these results; an example of a result if there is none.
+    """
     for name, rounded in ROUNDINGS.items():
         if np.array_equal(rounded(units), result):
             return name
@@ -73,9 +81,9 @@ def _both_signs(values: Floats) -> Floats:
 
 
 def _describe_rounding(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
-    """Return in words how numbers of the source are rounded to a floating-point target.
+    """Return in words how numbers of the source type are rounded to a floating-point target type.
 
-    The numbers are a large even number of units plus or minus quarters of a unit.
+    Each converted number is a large even number of units plus or minus quarters of a unit.
     """
     bits = FORMATS[target].precision
     units = _both_signs(QUARTERS)
@@ -86,7 +94,14 @@ def _describe_rounding(operator: ProbedOperator, source: Dtype, target: Dtype) -
 
 
 def measure_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe the conversion from a floating-point type to one of lower precision or smaller range."""
+    """Observe the conversion from a floating-point type to one of lower precision or smaller range.
+
+    The observations are `rounded`, `by way of float32`, `too large` and `subnormal numbers`. Those that do not apply to
+    the types are missing.
+
+    Returns:
+        The observations in words, by name.
+    """
     form, wider = FORMATS[target], FORMATS[source]
     observations = {}
     if wider.precision >= form.precision + 2:
@@ -126,14 +141,14 @@ def _describe_overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -
 
 
 def measure_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe the conversion from a floating-point type to one that can represent all its numbers."""
+    """Observe whether a conversion to a floating-point type that represents all numbers keeps subnormal numbers."""
     small = subnormals(FORMATS[source])
     result = _convert(operator, small, source, target)
     return {"subnormal numbers": fate(result, small, flush(small, source), source)}
 
 
 def measure_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe the conversion from integers to a floating-point type that can't represent all of them."""
+    """Observe how integers are rounded to a floating-point type that can't represent all of them."""
     return {"rounded": _describe_rounding(operator, source, target)}
 
 
@@ -154,11 +169,12 @@ def _wrap(number: int, limits: Range) -> int:
 
 
 def _indefinite(number: int, limits: Range) -> int:
-    """Return what x86 gives for numbers out of range: the smallest integer."""
+    """Return the smallest integer for numbers out of range, as x86 processors do; otherwise the number itself."""
     return number if limits[0] <= number <= limits[1] else limits[0]
 
 
 _INT32, _INT64 = ((-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (32, 64))
+"""The ranges of int32 and int64."""
 
 OUT_OF_RANGE: dict[str, Callable[[int, Range], int]] = {
     "saturated": _saturate,
@@ -172,7 +188,7 @@ OUT_OF_RANGE: dict[str, Callable[[int, Range], int]] = {
     "smallest int64, then saturated": lambda number, limits: _saturate(_indefinite(number, _INT64), limits),
     "smallest int32, then saturated": lambda number, limits: _saturate(_indefinite(number, _INT32), limits),
 }
-"""The rules that the probes recognize, by the name in the fingerprint."""
+"""The rules for numbers out of range that the probes recognize, by the name in the fingerprint."""
 
 
 def limits_of(dtype: Dtype) -> Range:
@@ -198,7 +214,15 @@ def find_range_rule(numbers: Sequence[int], result: Sequence[int], limits: Range
 
 
 def _numbers_out_of_range(limits: Range, source: Dtype) -> list[int]:
-    """Return numbers of a floating-point source that are out of range, which the rules map to different results."""
+    """Return numbers out of range that the source type represents, for which the rules have different results.
+
+    Args:
+        limits: the range of the target type.
+        source: a floating-point type.
+
+    Returns:
+        The numbers as Python integers; empty if the source type has no numbers out of range.
+    """
     low, high = limits
     steps = [high + 1, 3 * (high + 1) // 2, 2**32 + 19795, 2**63 + 5 * 2**11, 2**66]
     candidates = [*steps, *(-step for step in steps), 2 * low]
@@ -208,7 +232,13 @@ def _numbers_out_of_range(limits: Range, source: Dtype) -> list[int]:
 
 
 def measure_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe the conversion from a floating-point type to integers."""
+    """Observe the conversion from a floating-point type to an integer type.
+
+    The observations are `rounded`, `too large` (for numbers out of range), `−∞, ∞` and `NaN`.
+
+    Returns:
+        The observations in words, by name.
+    """
     limits = limits_of(target)
     halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
     observations = {"rounded": find_rounding(halves, _convert(operator, halves, source, target).astype(np.float64))}
@@ -223,7 +253,7 @@ def measure_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) 
 
 
 def measure_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe the conversion from an integer type to one that can't represent all its numbers."""
+    """Observe the conversion of numbers out of range from an integer type to another one."""
     limits, numbers_of_source = limits_of(target), limits_of(source)
     numbers = [
         number
@@ -261,7 +291,16 @@ def _can_represent(target: Dtype, source: Dtype) -> bool:
 
 
 def _pairs(sources: Sequence[Dtype], targets: Sequence[Dtype], *, is_exact: bool) -> list[tuple[Dtype, ...]]:
-    """Return the pairs (source, target) of different types whose conversion is always exact, or is not always exact."""
+    """Return the pairs of different types whose conversion is exact for every number, or not exact for every number.
+
+    Args:
+        sources: the source types.
+        targets: the target types.
+        is_exact: whether the conversions of the returned pairs are exact for every number of the source type.
+
+    Returns:
+        The pairs (source, target).
+    """
     return [
         (source, target)
         for source in sources
@@ -293,3 +332,4 @@ TO_INTEGERS = (
 """The probes of conversions to integers."""
 
 TO_BOOL = (_probe(measure_to_bool, [(source, Dtype.bool) for source in floating]),)
+"""The probe of conversions from floating-point types to bool."""

@@ -1,4 +1,4 @@
-"""Probes of division: correctly rounded, multiplication by the inverse, or something else."""
+"""Probes of division: whether quotients are correctly rounded, or computed as products with a rounded inverse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_test.fingerprint.samples import SIZE, significands
 from lib_rt.dtypes import Array, to_numpy
 
 DIVISORS = (3.0, 10.0)
-"""Numbers by which tensors are divided."""
+"""Numbers by which tensors are divided. Their inverses are not exact, so that the methods of division differ."""
 
 
 def _correct_quotient(x: Array, y: Array) -> Any:
@@ -62,13 +62,13 @@ def describe_quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Obser
 
 
 def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
-    """Observe the quotients of two tensors."""
+    """Observe the quotients of two tensors by diopiDiv."""
     x, y = significands(dtype, 0), significands(dtype, 1)
     return describe_quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
 
 
 def measure_numbers(operator: ProbedOperator, dtype: Dtype) -> Observations:
-    """Observe the quotients of a tensor and each of the numbers `DIVISORS`."""
+    """Observe the quotients of a tensor and each of the numbers `DIVISORS` by diopiDivScalar."""
     x = significands(dtype, 0)
     divisors = np.array(DIVISORS, to_numpy(dtype))
     results = [operator(x, float(y), RoundMode.none, shape=(SIZE,), dtype=dtype) for y in divisors]
@@ -76,7 +76,7 @@ def measure_numbers(operator: ProbedOperator, dtype: Dtype) -> Observations:
 
 
 def measure_inverses(operator: ProbedOperator, dtype: Dtype) -> Observations:
-    """Observe the inverses of the elements of a tensor."""
+    """Observe the inverses of the elements of a tensor by diopiReciprocal."""
     y = significands(dtype, 1)
     return describe_quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)
 

@@ -62,7 +62,8 @@ def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
         dtype: the element type of the arguments and results.
 
     Returns:
-        The observations in words.
+        The observations in words: `largest error`, `nearest` (the share of results that are the nearest number),
+        `flushed` (the number of results that are wrong because of flushing), and `special values`.
     """
     numbers = sweep(dtype)
     with np.errstate(all="ignore"):
@@ -83,12 +84,14 @@ def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
 
 
 def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) -> NDArray[np.bool_]:
-    """Return where a result is correct only if subnormal arguments and results are flushed to zero.
+    """Return a mask of the results that would be correct if subnormal arguments and results were flushed to zero.
+
+    Where flushing makes no difference, the mask is false.
 
     Args:
         result: the results of the vendor.
         truth: the true values.
-        flushed: the true values for arguments whose subnormal numbers are flushed.
+        flushed: the true values after subnormal arguments are replaced by zero.
         dtype: the element type of the results.
     """
     as_if = flush(flushed, dtype)
@@ -98,23 +101,23 @@ def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) ->
 
 
 def _share(holds: NDArray[np.bool_]) -> str:
-    """Return the share of true elements as text, rounded down to hundredths of a percent."""
+    """Return the share of true elements as a percentage with two decimals, rounded down; "always" if all are true."""
     return "always" if holds.all() else f"{np.floor(1e4 * holds.mean()) / 100:.2f} %"
 
 
 def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
-    """Return where both numbers are equal, including the sign of zero, or both NaN."""
+    """Return a mask of the elements that are equal, including the sign of zero, or both NaN."""
     same: NDArray[np.bool_] = (result == truth) & (np.signbit(result) == np.signbit(truth))
     return same | (np.isnan(result) & np.isnan(truth))
 
 
 def find_truth(name: str, values: Floats, dtype: Dtype) -> Floats:
-    """Return the reference's results in float64.
+    """Return the true values of a function by the suite's reference, in float64.
 
     Args:
-        name: the function, which has one argument and one result.
+        name: the name of the function, which has one argument and one result.
         values: the arguments.
-        dtype: the element type of the vendor's result.
+        dtype: the element type of the vendor's result, which some references need.
     """
     function = find_reference(name)
     assert function is not None
@@ -146,8 +149,8 @@ def _describe_largest(errors: Floats, counted: NDArray[np.bool_], numbers: Float
 
     Args:
         errors: the error of each result in ulp.
-        counted: which errors count.
-        numbers: the arguments.
+        counted: a mask of the errors that count.
+        numbers: the arguments of the function.
     """
     worst = int(np.argmax(np.where(counted, errors, -1)))
     size = errors[worst]
@@ -156,7 +159,14 @@ def _describe_largest(errors: Floats, counted: NDArray[np.bool_], numbers: Float
 
 
 def _describe_wrong(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
-    """Return `right` if no result is wrong, or the number of wrong results with an example."""
+    """Return "right" if no result is wrong; otherwise the number of wrong results and the first one as an example.
+
+    Args:
+        is_wrong: a mask of the wrong results.
+        numbers: the arguments of the function.
+        truth: the true values.
+        result: the results of the vendor.
+    """
     if not is_wrong.any():
         return "right"
     first = int(np.argmax(is_wrong))
@@ -165,3 +175,4 @@ def _describe_wrong(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats,
 
 
 PROBES = tuple(Probe(function=function, measure=measure, variants=single_variants(*narrow)) for function in FUNCTIONS)
+"""One probe per function, for float32 and the half-precision types."""

@@ -22,11 +22,11 @@ from lib_rt.formats import FORMATS
 Floats = NDArray[np.float64]
 
 SCALE = 16.0
-"""The factor of products and quotients; because of it, the rounding error is a normal number even in float16."""
+"""The factor of products and quotients, which is so large that their rounding error is a normal number in float16."""
 
 
 def numbers_with_inexact_squares(dtype: Dtype) -> Floats:
-    """Return two numbers 1 + 2^−k that the type represents exactly, but not their squares and inverses."""
+    """Return two numbers 1 + 2^−k that the type represents exactly, whereas their squares and inverses are rounded."""
     least = (FORMATS[dtype].precision + 1) // 2
     return 1 + np.ldexp(1.0, -np.arange(least, least + 2))
 
@@ -47,7 +47,7 @@ def _rounded_quotient(x: Array) -> Any:
 
 
 Arguments = Callable[[Array, Array], tuple[Any, ...]]
-"""Returns all arguments of a call from two arrays: the number that is added, and x."""
+"""A function that returns all arguments of a call; it receives two arrays: the number that is added, and x."""
 
 
 def measure(
@@ -58,11 +58,11 @@ def measure(
     Args:
         operator: the operator.
         dtype: the element type.
-        rounded: returns the rounded product or quotient of x, which the call subtracts.
+        rounded: returns the product or quotient of x after rounding to the element type; the call subtracts it.
         arguments: returns the arguments of the call.
 
     Returns:
-        Under the name `added`, what is added to the number: the unrounded or the rounded value.
+        The observation `added`: "unrounded" if the operator adds the unrounded product or quotient, or "rounded".
     """
     numbers = numbers_with_inexact_squares(dtype).astype(to_numpy(dtype))
     residues = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])
@@ -72,7 +72,7 @@ def measure(
 
 
 def _probe(function: str, rounded: Callable[[Array], Array], arguments: Arguments) -> Probe:
-    """Return the probe of a function; see `measure`."""
+    """Return the probe of a function; `measure` describes the parameters `rounded` and `arguments`."""
     return Probe(
         function=function,
         measure=partial(measure, rounded=rounded, arguments=arguments),

@@ -1,4 +1,4 @@
-"""Probes of NaN: which bits of a NaN argument are in the result, and which bits a NaN has that a function creates.
+"""Probes of NaN: which bits of a NaN argument appear in the result, and which bits a newly created NaN has.
 
 The bits of a NaN are its sign, the quiet bit (0 in a signaling NaN), and the payload, which can have any value.
 """
@@ -28,7 +28,10 @@ PAYLOADS = (0b010110, 0b001011)
 @final
 @dataclass(frozen=True)
 class Bits:
-    """The bits of a floating-point type: masks of its parts, and conversions between arrays and bits as integers.
+    """The bits of a floating-point type.
+
+    Properties are masks of the parts of a number. Methods convert between arrays and the bits of numbers, which are
+    represented by Python integers.
 
     Attributes:
         dtype: the floating-point type.
@@ -43,12 +46,12 @@ class Bits:
 
     @property
     def sign(self) -> int:
-        """The sign bit."""
+        """The mask of the sign bit."""
         return int(1 << (8 * ELEMENT_SIZE[self.dtype] - 1))
 
     @property
     def quiet(self) -> int:
-        """The bit that makes a NaN quiet."""
+        """The mask of the quiet bit."""
         return 1 << (self.fraction - 1)
 
     @property
@@ -57,11 +60,11 @@ class Bits:
         return self.sign - (1 << self.fraction)
 
     def nan(self, payload: int, *, quiet: bool, negative: bool = False) -> int:
-        """Return the bits of a NaN with one of `PAYLOADS`."""
+        """Return the bits of a NaN with this payload, which has six bits."""
         return self.infinity | self.quiet * quiet | payload << (self.fraction - 7) | self.sign * negative
 
     def payload(self, bits: int) -> int:
-        """Return the six bits below the quiet bit."""
+        """Return the payload of the NaN with these bits: the six bits below the quiet bit."""
         return bits >> (self.fraction - 7) & 0b111111
 
     def is_nan(self, bits: int) -> bool:
@@ -79,7 +82,7 @@ class Bits:
         return [int(row[0]) if (row == row[0]).all() else -1 for row in unsigned]
 
     def in_words(self, bits: int) -> str:
-        """Return a description of the number with these bits."""
+        """Return a description of the number with these bits: a name of a common NaN, or the bits in hexadecimal."""
         if bits < 0:
             return "different from place to place"
         plain = {
@@ -91,24 +94,24 @@ class Bits:
 
 
 def _rows(*columns: Array) -> tuple[Any, ...]:
-    """Return the arguments of diopiSum for a matrix with these columns, which sum its rows."""
+    """Return the arguments with which diopiSum sums the rows of a matrix with these columns."""
     return (np.stack(columns, axis=1), (1,))
 
 
 def _factors(*columns: Array) -> tuple[Any, ...]:
-    """Return the arguments of diopiMm for a matrix with these columns and a column of ones, which sum its rows."""
+    """Return the arguments with which diopiMm multiplies a matrix with these columns by a column of ones."""
     return np.stack(columns, axis=1), np.ones((len(columns), 1), columns[0].dtype)
 
 
 @final
 @dataclass(frozen=True)
 class NanProbe:
-    """One function that is probed with NaNs.
+    """How one function is probed with NaNs.
 
     Attributes:
-        call: returns all arguments for the operands.
+        call: a function that receives the operands and returns all arguments of the call.
         operands: the number of operands.
-        invalid: operands that are not NaN but whose result is NaN.
+        invalid: operands that are not NaN but whose result is NaN; None if the function never creates a NaN.
     """
 
     call: Callable[..., tuple[Any, ...]] = lambda *operands: operands
@@ -130,6 +133,7 @@ PROBED_FUNCTIONS: Mapping[str, NanProbe] = {
     "diopiSum": NanProbe(_rows, 2, (np.inf, -np.inf)),
     "diopiMm": NanProbe(_factors, 2, (np.inf, -np.inf)),
 }
+"""How each function is probed, by its name."""
 
 
 def measure(operator: ProbedOperator, dtype: Dtype, *, probe: NanProbe) -> Observations:
@@ -176,7 +180,8 @@ def describe_propagation(bits: Bits, inputs: Sequence[int], result: Sequence[int
         result: the bits of the results for both.
 
     Returns:
-        "kept" if the results have all bits, the changes if they have the payload, and otherwise the results in words.
+        "kept" if the results have the same bits; "payload kept" and the other changes if they have the payload; and
+        otherwise a description of the results.
     """
     if list(inputs) == list(result):
         return "kept"
@@ -192,7 +197,13 @@ def _list(bits: Bits, numbers: Sequence[int]) -> str:
 
 
 def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[str]:
-    """Return descriptions of how sign and quiet bit differ between the inputs and their results."""
+    """Return descriptions of how the sign and the quiet bit changed, such as "sign flipped" and "made quiet".
+
+    Args:
+        bits: the parts of the format.
+        inputs: the bits of a NaN and of its negative.
+        result: the bits of the results for both.
+    """
     before, after = ([bool(number & bits.sign) for number in numbers] for numbers in (inputs, result))
     changes = []
     if before != after:
@@ -207,7 +218,7 @@ def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[s
 
 
 def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequence[int]) -> str:
-    """Return in words from which of two operands the NaN in a result comes.
+    """Return in words which of two NaN operands is the result: "the first" or "the second"; otherwise the results.
 
     Args:
         bits: the parts of the format.
@@ -222,7 +233,7 @@ def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequen
 
 
 def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe which parts of a NaN are in its conversion to another type; only the leading bits of a payload count.
+    """Observe which parts of a NaN appear in its conversion to another type. Only the six bits of the payload count.
 
     Args:
         operator: the function that converts.

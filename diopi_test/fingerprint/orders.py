@@ -31,7 +31,7 @@ def pairwise(terms: Sequence[Tree]) -> Tree:
 def folded_in_halves(terms: Sequence[Tree]) -> Tree:
     """Return the tree that adds the second half of the terms to the first half, element by element.
 
-    The partial sums are halved in the same way until one sum is left.
+    The partial sums are then added in the same way, half to half, until one sum remains.
     """
     return (folded_in_halves(terms[::2]), folded_in_halves(terms[1::2])) if len(terms) > 1 else terms[0]
 
@@ -67,7 +67,11 @@ def _stepwise(terms: Sequence[Tree], step: int) -> Tree:
 
 
 def describe(tree: Tree) -> str:
-    """Return the order of a tree in words, the innermost sums first; its depth and a digest if it has no name."""
+    """Return the order of a tree in words, the innermost sums first.
+
+    Example: "sequential in 8 interleaved sums, then pairwise". If the order has no name, the text contains the depth of
+    the tree and a digest that identifies it.
+    """
     return _describe_normalized(normalize(tree)) or _describe_irregular(normalize(tree))
 
 
@@ -79,7 +83,11 @@ def _describe_irregular(tree: Tree) -> str:
 
 @cache
 def _describe_normalized(tree: Tree) -> str | None:
-    """Return the name of the order of a normalized tree over the terms 0, 1, …; None if it has no name."""
+    """Return the order of a normalized tree over the terms 0, 1, … in words; None if it has no name.
+
+    An order may have a name itself, or consist of partial sums with a named order that are added in a named order. The
+    shortest description is returned.
+    """
     if isinstance(tree, int):
         return "alone"  # a single term, which nothing is added to
     known = _find_named_order(tree)
@@ -89,7 +97,7 @@ def _describe_normalized(tree: Tree) -> str | None:
 
 
 def _find_named_order(tree: Tree) -> str | None:
-    """Return the name of a normalized tree among `_ORDERS` or `_stepwise` orders; None if it has none."""
+    """Return the name of the order of a normalized tree if it is one of `_ORDERS` or of `_stepwise`; None otherwise."""
     terms = range(len(leaves(tree)))
     for name, order in _ORDERS.items():
         if normalize(order(terms)) == tree:
@@ -101,7 +109,7 @@ def _find_named_order(tree: Tree) -> str | None:
 
 
 def _composites(tree: Tree) -> Iterator[str]:
-    """Yield the descriptions of a tree as partial sums of equal order, which are then added in a named order."""
+    """Yield each description of a tree as partial sums with equal orders that are added in a named order."""
     terms = len(leaves(tree))
     for parts in _divisors(terms):
         for run in (run for run in range(1, terms // parts + 1) if terms % (parts * run) == 0):
@@ -149,7 +157,7 @@ def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
         return term // (parts * run) * run + term % run
 
     def contracted(node: Tree) -> Tree:
-        """Return the node with each partial sum replaced by its number."""
+        """Return the node with each subtree that is a complete partial sum replaced by the number of the sum."""
         numbers = {leaf // run % parts for leaf in leaves(node)}
         if len(numbers) == 1 and numbers.isdisjoint(found):
             number = numbers.pop()

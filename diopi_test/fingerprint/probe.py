@@ -24,13 +24,13 @@ from lib_rt.dtypes import Array
 from lib_rt.errors import GuardError
 
 Observations = Mapping[str, str]
-"""What a probe found, as text, by the name of the aspect, such as `order`."""
+"""What a probe found: texts such as "pairwise", by the name of the aspect, such as `order`."""
 
 NO_RESULT = "no answer"
 """The aspect under which a probe that failed states the reason."""
 
 _REFUSALS = {Error.NoImplement: "not implemented", Error.DtypeNotSupported: "unsupported type"}
-"""The reasons that a probe states for error codes; other codes are stated with the message of the vendor."""
+"""The reasons that a probe states for error codes. For other codes, the reason is the code and the vendor's message."""
 
 
 class ProbeFailedError(Exception):
@@ -120,7 +120,7 @@ class Probe:
     """A measurement of an operator for several combinations of element types.
 
     Attributes:
-        function: the standard function.
+        function: the name of the standard function.
         measure: calls the operator and returns observations of the results. The arguments are the operator and the
             element types of one variant, in order.
         variants: the combinations of element types with which the operator is measured. A variant is usually one type;

@@ -25,7 +25,10 @@ def print_fingerprint(fingerprint: Fingerprint, console: Console) -> None:
 
 
 def _table(family: str, results: Sequence[ProbeResult]) -> Table:
-    """Return the table of a family; a probe that failed has the reason in its first column of observations."""
+    """Return the table of a family of probes.
+
+    If a probe failed, the first column of observations contains the reason.
+    """
     aspects = list(dict.fromkeys(aspect for result in results for aspect in result.observations if aspect != NO_RESULT))
     columns = aspects or [NO_RESULT]
     table = Table(family, "types", *columns, box=None, title_justify="left", pad_edge=False)
@@ -37,7 +40,7 @@ def _table(family: str, results: Sequence[ProbeResult]) -> Table:
 
 
 def _rows(results: Sequence[ProbeResult]) -> Iterable[tuple[str, list[tuple[Dtype, ...]], ProbeResult]]:
-    """Yield for each row of a table the name, the variants that share the row, and one of their results."""
+    """Yield the rows of a table: function and subject, the variants that share the row, and one of their results."""
     rows: dict[tuple[str, ...], list[ProbeResult]] = {}
     for result in results:
         name = f"{result.function} {result.subject}".strip()

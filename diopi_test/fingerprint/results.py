@@ -18,11 +18,11 @@ class ProbeResult:
     """The observations of one probe for one variant.
 
     Attributes:
-        family: the family of the probe.
-        function: the function that was called.
-        subject: what the probe examines, if the function has several probes.
+        family: the family of the probe, a key of `table.FAMILIES`.
+        function: the name of the function that was called.
+        subject: the property that the probe measures, if the function has several probes; otherwise empty.
         dtypes: the element type, or the source and target type of a conversion.
-        observations: the observations by aspect.
+        observations: the observations by aspect, such as `order`.
     """
 
     family: str

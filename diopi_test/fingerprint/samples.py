@@ -34,7 +34,7 @@ def sweep(dtype: Dtype) -> Array:
 
 
 def significands(dtype: Dtype, seed: int) -> Array:
-    """Return `SIZE` numbers from [1, 2) whose fractions look random and depend on `seed`."""
+    """Return `SIZE` numbers of a floating-point type in [1, 2) whose fractions look random and depend on `seed`."""
     precision = np.finfo(to_numpy(dtype)).nmant if dtype is not Dtype.bfloat16 else 7
     counted = np.arange(1, SIZE + 1, dtype=np.uint64) * np.uint64(2 * seed + 1)
     fraction = (counted * np.uint64(_SCRAMBLE)) >> np.uint64(64 - precision)

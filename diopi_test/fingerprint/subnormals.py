@@ -20,27 +20,29 @@ Floats = NDArray[np.float64]
 
 
 def subnormals(form: Format) -> Floats:
-    """Return positive and negative subnormal numbers, including the smallest and the largest."""
+    """Return eight subnormal numbers of a format, positive and negative, including the smallest and the largest."""
     steps = np.array([1, 3, 2 ** (form.precision - 2), 2 ** (form.precision - 1) - 1])
     return form.subnormal * np.concatenate([steps, -steps])
 
 
 Arguments = Callable[[Floats, float, float], tuple[Floats, ...]]
-"""Returns the arguments of a call from subnormal numbers s, the smallest normal number t, and a scale c.
+"""A function that returns the tensor arguments of a call.
 
-The scale is a power of two that makes every s a normal number.
+It receives subnormal numbers s, the smallest normal number t, and a scale c: a power of two for which every s · c is a
+normal number.
 """
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SubnormalProbe:
-    """One function that is probed with subnormal numbers.
+    """How one function is probed with subnormal numbers.
 
     Attributes:
-        truth: the function in NumPy.
-        arguments: the arguments that reveal an aspect, by aspect: "moved" (the function only copies or compares
-            numbers), "arguments" (only the arguments are subnormal) or "results" (only the results are).
+        truth: the function in NumPy, which receives the tensor arguments in float64.
+        arguments: for each observed aspect, a function that returns the tensor arguments of the call. The aspects are
+            "moved" (the function only copies or compares numbers), "arguments" (only arguments are subnormal) and
+            "results" (only results are subnormal).
         attributes: the remaining arguments of the call.
         result: the element type of the result, if it is not the type of the arguments.
     """
@@ -61,6 +63,7 @@ def _with_sign(size: float, sign: Floats) -> Floats:
     return np.copysign(size, sign)
 
 
+# In the following table, s, t and c are the parameters of `Arguments`.
 PROBED_FUNCTIONS = {
     "diopiNeg": SubnormalProbe(truth=np.negative, arguments={"moved": lambda s, t, c: (s,)}),
     "diopiCopyInp": SubnormalProbe(truth=np.array, arguments={"moved": lambda s, t, c: (s,)}),
@@ -112,10 +115,20 @@ PROBED_FUNCTIONS = {
         },
     ),
 }
+"""How each function is probed, by its name."""
 
 
 def measure(operator: ProbedOperator, dtype: Dtype, *, probe: SubnormalProbe) -> Observations:
-    """Observe whether a function keeps or flushes subnormal numbers, by aspect; see `SubnormalProbe.arguments`."""
+    """Observe whether a function keeps subnormal numbers or flushes them to zero.
+
+    Args:
+        operator: the function.
+        dtype: the element type of the arguments.
+        probe: how the function is probed.
+
+    Returns:
+        A text as `fate` returns it for each aspect of `probe.arguments`.
+    """
     form = FORMATS[dtype]
     operands = subnormals(form), form.tiny, 2.0**form.precision
     return {
@@ -125,7 +138,7 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: SubnormalProbe) ->
 
 
 def _call_and_describe(operator: ProbedOperator, dtype: Dtype, probe: SubnormalProbe, values: Sequence[Floats]) -> str:
-    """Call the operator with these values and describe with `fate` what became of the subnormal numbers."""
+    """Call the operator with the tensor arguments `values`, and return what `fate` says about its results."""
     arguments = [value.astype(to_numpy(dtype)) for value in values]
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):
@@ -143,7 +156,7 @@ def flush(values: Floats, dtype: Dtype) -> Floats:
 
 
 def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) -> str:
-    """Describe whether results are exact or flushed.
+    """Describe whether a vendor kept subnormal numbers or flushed them to zero.
 
     Args:
         result: the results of the vendor.
@@ -152,8 +165,9 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
         dtype: the element type of the arguments.
 
     Returns:
-        "kept", "flushed" or a mixture; an example if a result is neither; "not seen: …" if an element of `exact_result`
-        equals that of `flushed`, because the vendor has switched this process to flushing.
+        "kept", "flushed", or the number of kept results. If a result is neither exact nor flushed, an example. If an
+        element of `exact_result` equals that of `flushed`, "not seen: …": the vendor has switched this process to
+        flushing, so that NumPy flushes as well.
     """
     if (exact_result == flushed).any():
         return "not seen: the vendor makes this process flush them"

@@ -1,4 +1,4 @@
-"""All probes, by family."""
+"""The table of all probes."""
 
 from __future__ import annotations
 
@@ -27,3 +27,4 @@ FAMILIES: Mapping[str, Sequence[Probe]] = {
     "NaN": nans.PROBES,
     "elementary functions": elementary.PROBES,
 }
+"""All probes by family. A family is a table in the printed fingerprint, and the key is its title."""

@@ -2,9 +2,9 @@
 
 Method: P. Xie, Y. Gao, Y. Wang, J. Xue, "Revealing Floating-Point Accumulation Orders in Software/Hardware
 Implementations", USENIX ATC 2025 (arXiv:2411.00442). All terms are 1, except that term i is a huge number M and term j
-is −M. Rounding loses the terms that are added to M or −M. It does not lose those that are added after M and −M have
-cancelled. The sum is therefore the number of terms outside the smallest subtree with both i and j. The sizes of these
-subtrees determine the tree.
+is −M. Rounding loses every 1 that is added to M or −M, but no 1 that is added after M and −M have cancelled. The sum is
+therefore the number of terms outside the smallest subtree that contains both i and j. The sizes of these subtrees
+determine the tree.
 """
 
 from __future__ import annotations
@@ -15,16 +15,30 @@ Tree = int | tuple["Tree", ...]
 """A tree of additions. A leaf is the number of a term. A node adds its subtrees, usually two, and rounds only once."""
 
 Sizes = Callable[[int, Sequence[int]], Sequence[int]]
-"""A function that returns, for a term i and several terms j, the number of terms in the smallest subtree with i and
-j."""
+"""A function that returns the sizes of smallest subtrees.
+
+It receives a term i and several terms j. For each j, it returns the number of terms in the smallest subtree that
+contains both i and j.
+"""
 
 
 class NoTreeError(Exception):
-    """The sizes do not form a tree."""
+    """The sizes of subtrees contradict each other, so that no tree has them."""
 
 
 def reveal(sizes: Sizes, terms: int) -> Tree:
-    """Return the tree of a sum of `terms` terms; raise NoTreeError if the sizes do not form a tree."""
+    """Find the tree of additions of a sum.
+
+    Args:
+        sizes: returns the sizes of smallest subtrees.
+        terms: the number of terms of the sum.
+
+    Returns:
+        The tree over the terms 0 to `terms` − 1.
+
+    Raises:
+        NoTreeError: The sizes do not form a tree.
+    """
     tree, size = _subtree(sizes, range(terms))
     if size != terms:
         raise NoTreeError(f"the smallest subtree that holds all {terms} terms seems to have {size}")
@@ -39,8 +53,8 @@ def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
         terms: the numbers of the terms, in ascending order.
 
     Returns:
-        The subtree over `terms`, and the number of terms below its root. The number is larger than that of `terms` if
-        the root adds other terms in the same step.
+        The subtree over `terms`, and the number of terms below its root. The root may add further terms in the same
+        step. In that case, this number is larger than the number of `terms`.
 
     Raises:
         NoTreeError: The sizes do not form a tree.
@@ -53,7 +67,7 @@ def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
             raise NoTreeError(f"the terms added to term {first} are no subtrees")
         joined, joined_size = _subtree(sizes, joining)
         if joined_size == size_with and isinstance(joined, tuple):
-            tree = (tree, *joined)  # one step adds them all
+            tree = (tree, *joined)  # the node adds all of them in one step
         elif joined_size == len(joining):
             tree = (tree, joined)
         else:
@@ -86,5 +100,5 @@ def depth(tree: Tree) -> int:
 
 
 def renumber(tree: Tree, number: Callable[[int], int]) -> Tree:
-    """Return the tree with the number of every term changed."""
+    """Return the tree in which every term n is replaced by the term `number(n)`."""
     return number(tree) if isinstance(tree, int) else tuple(renumber(child, number) for child in tree)

@@ -1,7 +1,11 @@
-"""The declaration that fits a vendor: each module measures one field of `Numerics` with calls of the vendor.
+"""Measure the arithmetic of a vendor and derive the declaration that fits it.
 
-- `operators` calls operators and skips those that a vendor lacks.
-- `factors`, `half_sums`, `algorithms`, `errors` with `error_ranges`, `repetition` and `small_numbers` measure fields.
+A declaration (`Numerics`) states how the arithmetic of a vendor differs from IEEE 754. It has one field per property,
+such as the precision of the factors of float32 products. The suite derives error budgets from the declaration of a run.
+
+- `operators` calls the operators of a vendor.
+- `factors`, `half_sums`, `algorithms`, `errors` with `error_ranges`, `repetition` and `small_numbers` measure one or
+  more properties each.
 - `measured` combines the measurements into the narrowest declaration that permits them.
 - `contradictions` compares a measured declaration with the declaration of a run.
 """

@@ -1,12 +1,12 @@
-"""Find out by which algorithm a vendor computes convolutions: directly, by Winograd's or by a Fourier transform.
+"""Find the algorithm with which a vendor computes convolutions: direct, Winograd's or a Fourier transform.
 
-Each probed image contains a single 1, and all its other elements are 0. A direct convolution therefore returns exact
-zeros at a distance from the 1 that the kernel does not reach. Winograd's algorithm F(m × m, 3 × 3) computes tiles of m
-× m elements, over which it spreads rounding errors. A Fourier transform spreads them over the whole image. The largest
-distance of an element that is not zero thus shows the algorithm. The last row and column of each kernel are 0, so that
-the kernel reaches fewer elements than a tile has.
+Each probed image contains a single 1, and all its other elements are 0. Where the kernel does not reach the 1, a direct
+convolution returns exact zeros. Winograd's algorithm F(m × m, 3 × 3) computes tiles of m × m elements and spreads
+rounding errors over a tile. A Fourier transform spreads them over the whole image. The largest distance of a nonzero
+element therefore shows the algorithm. The last row and column of each kernel are 0, so that the kernel reaches fewer
+elements than a tile has.
 
-A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.
+Source: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ LENGTH = 32
 """Rows and columns of the images."""
 
 POSITIONS = range(12, 20)
-"""The row, which is also the column, of the single 1 in each image: all positions relative to tiles of up to 8 × 8."""
+"""The row of the single 1 in each image, which is also its column.
+
+Eight successive positions are all positions relative to tiles of up to 8 × 8 elements.
+"""
 
 CHANNELS = 16
 """The number of channels of the images and of the results."""
@@ -91,7 +94,7 @@ def measure_algorithms(operators: Operators) -> list[ConvolutionReach]:
 
 
 def _measure_reach(operators: Operators, kernel: int) -> int:
-    """Return the largest reach of convolutions with random kernels of this size, over all positions of the 1."""
+    """Return the largest reach of convolutions with random `kernel` × `kernel` kernels, over all `POSITIONS`."""
     images = np.zeros((len(POSITIONS), CHANNELS, LENGTH, LENGTH), np.float32)
     for number, position in enumerate(POSITIONS):
         images[number, number, position, position] = 1
@@ -110,7 +113,8 @@ def _distance(result: Array, position: int, half: int) -> int:
         half: half of the size of the kernel, rounded down.
 
     Returns:
-        The largest distance of a nonzero element from the elements that the kernel reaches; 0 if there is none beyond.
+        The largest distance of a nonzero element from the elements that the kernel reaches; 0 if no other element is
+        nonzero.
     """
     places = np.concatenate(np.nonzero(result.any(0)))
     before, after = position - (half - 1) - places, places - (position + half)

@@ -1,8 +1,12 @@
 """Compare the arithmetic that a vendor declares with the arithmetic that was measured.
 
-There are contradictions of two kinds: the vendor uses arithmetic that is not declared, or the declaration permits
-arithmetic that the vendor does not use. Each function `_…` compares the field of the declaration (`Numerics`) that it
-is named after and yields the contradictions in that field. Fields that were not measured are skipped.
+There are two kinds of contradictions:
+
+- The vendor uses arithmetic that is not declared (`is_undeclared` is true). Its results may exceed the error budgets.
+- The declaration permits arithmetic that the vendor does not use. The error budgets are larger than necessary.
+
+Each of the functions `_products` to `_sum_order` compares one field of the declaration (`Numerics`) or several, and
+yields the contradictions. Fields that were not measured are skipped.
 """
 
 from __future__ import annotations
@@ -18,13 +22,13 @@ from diopi_test.fingerprint.numerics.measured import MeasuredNumerics
 from diopi_test.results.declaration_check import Contradiction
 
 UNDECLARED_ULP = 8.0
-"""Errors of elementary functions up to this bound do not contradict a declaration."""
+"""Errors of elementary functions up to this number of ulp never contradict a declaration."""
 
 UNUSED_RATIO = 8.0
-"""A declared bound is not used if it is larger than the measured errors by more than this factor."""
+"""A declared bound counts as unused if it is larger than the measured errors by more than this factor."""
 
 _ORDER: Sequence[Products] = ("ieee", *FORMAT_OF_BITS.values())
-"""The precisions of factors, the most precise first."""
+"""The formats to which factors of products are rounded, the most precise first."""
 
 
 def find_contradictions(measured: MeasuredNumerics, declared: Numerics) -> list[Contradiction]:
@@ -65,7 +69,7 @@ def _products(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contra
 
 
 def _half_accumulation(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
-    """Yield a contradiction in the width of the sums of half precision."""
+    """Yield a contradiction if sums of half precision are accumulated in another precision than declared."""
     field = "half_accumulation"
     if field in measured.evidence and measured.numerics.half_accumulation != declared.half_accumulation:
         is_undeclared = declared.half_accumulation == "float32"
@@ -81,7 +85,7 @@ def _convolutions(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Co
     used, evidence = measured.numerics.convolutions, _evidence(measured, field)
     for algorithm in sorted(used - declared.convolutions - {"direct"}):
         if algorithm == "winograd-f2" and "winograd-f4" in declared.convolutions:
-            continue  # the errors of the smaller tiles are smaller
+            continue  # a declaration of 4 × 4 tiles also permits 2 × 2 tiles, whose errors are smaller
         yield Contradiction(field, True, f'{evidence}; add "{algorithm}" to convolutions')
     for algorithm in sorted(declared.convolutions - used - {"direct"}):
         yield Contradiction(field, False, f'"{algorithm}" is declared, but no probed convolution uses it: {evidence}')
@@ -106,7 +110,7 @@ def _elementary(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Cont
 
 
 def _is_permitted(binade: ErrorRange, bounds: Sequence[ErrorBound]) -> bool:
-    """Return whether the errors in a binade need no declaration, or one of the bounds permits them."""
+    """Return whether the errors in a binade are at most `UNDECLARED_ULP`, or one of the bounds permits them."""
     overlapping = [bound for bound in bounds if bound.minimum < binade.maximum and binade.minimum < bound.maximum]
     return binade.largest("ulp") <= UNDECLARED_ULP or any(map(binade.is_permitted, overlapping))
 
@@ -135,7 +139,7 @@ def _ordered_fields(measured: MeasuredNumerics, declared: Numerics) -> Iterator[
     for field, order in _ORDERED_FIELDS.items():
         permitted = getattr(declared, field)
         if field not in measured.evidence or permitted is None:
-            continue  # None: a vendor that declares nothing may flush subnormal numbers
+            continue  # None permits everything: without a declaration, a vendor may flush subnormal numbers
         found = getattr(measured.numerics, field) or "keep"
         if found != permitted:
             is_undeclared = order.index(found) > order.index(permitted)

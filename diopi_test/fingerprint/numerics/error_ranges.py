@@ -1,11 +1,13 @@
 """Summarize the measured errors of an elementary function as a few ranges of arguments, each with one error bound.
 
-Errors are measured for each binade of the argument, which is the range between two neighboring powers of two. They have
-three measures: in units in the last place (ulp) of the exact result, relative to it, and absolute. Neighboring binades
-are joined to a range if one bound describes their errors within the factor `MAX_RATIO`. Bounds in ulp are rounded up to
-a value of `ULP_BOUNDS`. Other bounds are enlarged by `MARGIN` and rounded up to two significant digits. The largest
-error of all arguments can exceed the largest error of the sample by some percent. This causes no failures in runs,
-because the suite accepts a single element with several times the declared error.
+Errors are measured for each *binade* of the argument: the range between two neighboring powers of two. An error has
+three measures: units in the last place (ulp) of the exact result, the error relative to the exact result, and the
+absolute error.
+
+Neighboring binades are joined to a range if one bound describes their errors within the factor `MAX_RATIO`. Bounds in
+ulp are rounded up to a value of `ULP_BOUNDS`. Other bounds are enlarged by `MARGIN` and rounded up to two significant
+digits. The largest error of all arguments can exceed the largest error of the sample by some percent. This causes no
+failures in runs, because the suite accepts a single element with several times the declared error.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ MARGIN = 1.02
 """The factor by which measured relative and absolute errors are enlarged before they are rounded up."""
 
 TOLERANCE = 0.01
-"""How inexact a measured error in ulp can be, because the float64 reference is not exact either."""
+"""The possible error of a measured error, in ulp; it exists because the float64 reference is not exact."""
 
 MAX_CORRECT_ULP = 1.0
 """Functions with errors up to this bound, in ulp, need no declaration."""
@@ -31,7 +33,7 @@ ULP_BOUNDS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0,
 """The bounds in ulp that are declared; larger errors are declared as relative or absolute errors."""
 
 MAX_RATIO = 3.0
-"""The largest ratio of the errors of binades that share a declared range."""
+"""The largest ratio between the errors of two binades that share a declared range."""
 
 MEASURES = ("ulp", "relative", "absolute")
 """The measures of errors, in the order of preference."""
@@ -60,7 +62,11 @@ class ErrorRange:
     def can_declare(self, measure: str) -> bool:
         """Return whether one bound in this measure describes the errors of all binades.
 
-        An absolute bound describes errors that are small compared with the largest result, as a declaration demands.
+        The largest error must not exceed `MAX_RATIO` times the smallest one, nor the largest bound that a declaration
+        accepts. For an absolute bound, that limit is relative to the largest result of the range.
+
+        Args:
+            measure: one of `MEASURES`.
         """
         limit = ULP_BOUNDS[-1] if measure == "ulp" else MAX_RELATIVE_ERROR / 2
         if measure == "absolute":
@@ -98,12 +104,16 @@ class ErrorRange:
         )
 
     def is_permitted(self, bound: ErrorBound) -> bool:
-        """Return whether a bound permits the largest error, if the result with this error is the largest one."""
+        """Return whether a bound permits the largest absolute error, for the largest result of the range.
+
+        The result that has the largest error is not known. It is assumed to be the largest result, for which the bound
+        permits the largest error.
+        """
         relative = bound.relative + bound.ulp * FLOAT32_EPSILON
         return self.largest("absolute") <= bound.absolute + relative * self.result
 
     def can_join(self, neighbor: ErrorRange) -> bool:
-        """Return whether both ranges can share a bound, or the lack of one."""
+        """Return whether both ranges can share a bound, need none, or can't be declared."""
         if self.is_correct or neighbor.is_correct:
             return self.is_correct == neighbor.is_correct
         both_undeclarable = self.is_undeclarable and neighbor.is_undeclarable
@@ -111,7 +121,7 @@ class ErrorRange:
 
 
 def round_up_ulp(error_in_ulp: float) -> float:
-    """Return the smallest of `ULP_BOUNDS` that permits an error."""
+    """Return the smallest of `ULP_BOUNDS` that permits an error, which must not exceed the largest of them."""
     return next(bound for bound in ULP_BOUNDS if bound >= error_in_ulp - TOLERANCE)
 
 
@@ -122,7 +132,11 @@ def round_up(value: float) -> float:
 
 
 def merge_ranges(binades: Sequence[ErrorRange]) -> list[ErrorRange]:
-    """Return the ranges of neighboring binades that can share a bound."""
+    """Return the ranges that result if neighboring binades that can share a bound are joined.
+
+    Args:
+        binades: the errors of binades, sorted by their position on the number line or in the opposite order.
+    """
     merged: list[ErrorRange] = []
     for binade in binades:
         if merged and merged[-1].can_join(binade):
@@ -133,7 +147,14 @@ def merge_ranges(binades: Sequence[ErrorRange]) -> list[ErrorRange]:
 
 
 def join_signs(bounds: tuple[ErrorBound, ...]) -> tuple[ErrorBound, ...]:
-    """Return the bounds with the bound up to 0 and the bound from 0 joined if both have the same measure."""
+    """Return the bounds after the bound for a range that ends at 0 is joined with that for the range that begins at 0.
+
+    Args:
+        bounds: the bounds of a function for disjoint ranges.
+
+    Returns:
+        The bounds; unchanged if these two bounds do not exist or have different measures.
+    """
     negative = next((bound for bound in bounds if bound.maximum == 0), None)
     positive = next((bound for bound in bounds if bound.minimum == 0), None)
     if negative is None or positive is None or _measure_of(negative) != _measure_of(positive):
@@ -145,5 +166,5 @@ def join_signs(bounds: tuple[ErrorBound, ...]) -> tuple[ErrorBound, ...]:
 
 
 def _measure_of(bound: ErrorBound) -> str:
-    """Return the name of the measure in which a bound is stated."""
+    """Return the name of the measure in which a bound is stated, one of `MEASURES`."""
     return next(measure for measure in MEASURES if getattr(bound, measure))

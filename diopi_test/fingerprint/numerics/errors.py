@@ -1,7 +1,8 @@
 """Measure the errors of elementary functions such as exp in float32, and find error bounds that permit them.
 
-Each function is called with 65,536 numbers: 128 in every binade, the range between two neighboring powers of two, and
-with both signs. The errors are in units in the last place (ulp) of the exact result.
+Each function is called with 65,536 numbers of both signs: 128 in every *binade*, which is the range between two
+neighboring powers of two. The errors are in units in the last place (ulp) of the exact result. An *error bound* is part
+of a vendor's declaration: it states the largest error for a range of arguments.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ MAX_UNIFORM_ULP = 8.0
 """If no error exceeds this number of ulp, one bound is declared for all arguments."""
 
 NEAR_OVERFLOW = 4.0
-"""Infinity instead of a result above the largest number divided by this factor is an early overflow, not an error."""
+"""Infinity instead of a finite result above `SINGLE.largest / NEAR_OVERFLOW` is an early overflow, not an error."""
 
 
 @final
 @dataclass(frozen=True)
 class Sample:
-    """The elements of a call of a function; all three arrays have the same length.
+    """Arguments and results of one call of a function; all three arrays have the same length.
 
     Attributes:
         argument: the argument whose range decides which error bound applies; for a division, it is the divisor.
@@ -60,7 +61,7 @@ class Sample:
 
     @property
     def counts(self) -> NDArray[np.bool_]:
-        """Where an error bound applies: argument and exact result are normal float32 numbers."""
+        """A mask of the elements to which error bounds apply: argument and exact result are normal float32 numbers."""
         normal = np.ones(self.exact.shape, bool)
         for values in (self.argument, self.exact):
             normal &= (np.abs(values) >= SINGLE.tiny) & (np.abs(values) <= SINGLE.largest)
@@ -68,7 +69,11 @@ class Sample:
 
 
 def _unary(name: str) -> Callable[[Operators], Sample]:
-    """Return a function that calls a vendor's function of one argument; `name` is the name in declarations."""
+    """Return a function for `CALLS` that calls an elementary function of one argument.
+
+    Args:
+        name: the name of the elementary function in declarations, such as `exp`.
+    """
     function = f"diopi{name.capitalize()}"
 
     def call(operators: Operators) -> Sample:
@@ -81,7 +86,16 @@ def _unary(name: str) -> Callable[[Operators], Sample]:
 
 
 def _divide(operators: Operators) -> Sample:
-    """Divide numbers of the magnitude of the divisor, so that quotients are between 1/2 and 2."""
+    """Call diopiDiv with divisors of all magnitudes and dividends of the same magnitude.
+
+    The quotients are between 1/2 and 2, so that they neither overflow nor underflow.
+
+    Args:
+        operators: the operators of the vendor.
+
+    Returns:
+        The sample, whose arguments are the divisors.
+    """
     divisor = sweep(Dtype.float32)
     finite = np.isfinite(divisor) & (np.abs(divisor) >= SINGLE.tiny) & (np.abs(divisor) < SINGLE.largest / 2)
     divisor = divisor[finite]
@@ -90,7 +104,7 @@ def _divide(operators: Operators) -> Sample:
 
 
 def _power(operators: Operators) -> Sample:
-    """Raise positive numbers to powers between 2^−100 and 2^100."""
+    """Call diopiPowTensor with positive bases of all magnitudes; the exact results are between 2^−100 and 2^100."""
     base = sweep(Dtype.float32)
     base = base[np.isfinite(base) & (base >= SINGLE.tiny) & (base != 1)]
     exponent = (2 * significands(Dtype.float32, 1)[: len(base)].astype(np.float64) - 3) * 100 / np.log2(base)
@@ -113,7 +127,7 @@ def _binary(
         function: the standard name of the function.
         first: its first operand.
         second: its second operand.
-        truth: computes the exact results in float64.
+        truth: a function that computes the exact results from both operands in float64.
         argument: the operand whose range decides which error bound applies.
         *attributes: the remaining arguments.
 
@@ -130,9 +144,9 @@ CALLS: Mapping[str, Callable[[Operators], Sample]] = {
     "divide": _divide,
     "pow": _power,
 }
-"""How each elementary function is called, by its name in declarations.
+"""For each elementary function, by its name in declarations, a function that calls it and returns the sample.
 
-The functions atan2 and exp2, which can also be declared, do not exist in the standard.
+The functions atan2 and exp2 can be declared but not measured, because the standard does not have them.
 """
 
 
@@ -147,8 +161,8 @@ class FunctionErrors:
         argument: the argument with the largest error.
         bounds: the bounds that permit the errors; empty if no declaration is needed.
         binades: the errors of each binade of arguments.
-        early_overflow: the least magnitude of an argument with an infinite instead of a very large result.
-        undeclared: the ranges whose errors can't be declared, in words; empty if there are none.
+        early_overflow: the least magnitude of an argument whose result is infinite although the exact result is finite.
+        undeclared: the end of a sentence that lists the ranges whose errors can't be declared; empty if there are none.
     """
 
     name: str
@@ -166,7 +180,7 @@ class FunctionErrors:
 
 
 def measure_errors(operators: Operators) -> list[FunctionErrors]:
-    """Return the errors of all functions that the vendor has."""
+    """Return the errors of each function in `CALLS` that the vendor implements."""
     found = []
     for name, call in CALLS.items():
         try:
@@ -180,11 +194,14 @@ def measure_errors(operators: Operators) -> list[FunctionErrors]:
 
 @np.errstate(all="ignore")
 def find_bounds(name: str, sample: Sample) -> FunctionErrors:
-    """Return the errors of a function, and bounds that permit them.
+    """Return the errors of a function, and the bounds that permit them.
+
+    No bound is needed if all errors are at most one ulp. One bound for all arguments suffices if no error exceeds
+    `MAX_UNIFORM_ULP`. Otherwise, the arguments are divided into ranges.
 
     Args:
         name: the name in declarations.
-        sample: the calls of the function.
+        sample: the arguments and results of the function.
     """
     overflows = np.isinf(sample.result) & (np.abs(sample.exact) > SINGLE.largest / NEAR_OVERFLOW)
     counts = sample.counts & ~_is_flushed(sample) & ~overflows
@@ -211,13 +228,23 @@ def find_bounds(name: str, sample: Sample) -> FunctionErrors:
 
 
 def _is_flushed(sample: Sample) -> NDArray[np.bool_]:
-    """Return where a result next to the subnormal numbers is zero."""
+    """Return a mask of the results that are zero although the exact result is a nonzero number close to the subnormals.
+
+    They are the effect of flushing, which is another field of the declaration.
+    """
     flushed: NDArray[np.bool_] = (sample.result == 0) & (np.abs(sample.exact) < 2 * SINGLE.tiny)
     return flushed
 
 
 def _binades(sample: Sample, counts: NDArray[np.bool_], errors: Floats, sign: float) -> Iterator[ErrorRange]:
-    """Yield the errors of each binade of arguments with a sign, from the smallest magnitude."""
+    """Yield the errors of each binade of arguments, from the smallest magnitude to the largest.
+
+    Args:
+        sample: the arguments and results.
+        counts: a mask of the elements whose errors count.
+        errors: the error of each element in ulp.
+        sign: the sign of the arguments, −1.0 or 1.0.
+    """
     of_sign = counts & (np.sign(sample.argument) == sign)
     exponents = np.where(of_sign, np.frexp(sample.argument)[1] - 1, 0)
     with np.errstate(all="ignore"):

@@ -1,8 +1,10 @@
 """Measure how a vendor rounds the factors of float32 products, for instance to the 11 significant bits of TF32.
 
-Numbers with 24 significant bits are multiplied by 1 in matrix products, convolutions and attention, whose other terms
-are 0. Such products and sums are exact. A result that differs from its factor therefore shows how the factor was
-rounded. M. Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021.
+Numbers with 24 significant bits are multiplied by 1 in matrix products, convolutions and attention, in which all other
+terms are 0. Without rounding of factors, the result equals the number. A result that differs from its factor therefore
+shows how the factor was rounded.
+
+Source: M. Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021.
 """
 
 from __future__ import annotations
@@ -22,17 +24,19 @@ from lib_rt.dtypes import Array
 from lib_rt.formats import FORMATS
 
 SIZE = 64
-"""The size of the square matrices: large enough for the kernels that large products use."""
+"""The number of rows and columns of matrices, large enough for vendors to use their kernels for large products."""
 
 PRECISION = FORMATS[Dtype.float32].precision
 """The significant bits of float32."""
 
 UNROUNDED_BITS = 20
-"""Factors that keep at least this many bits count as not rounded, because sums have errors too, as in a Fourier
-transform."""
+"""Factors that keep at least this many bits count as not rounded.
+
+The results contain other errors as well, for example those of a convolution by a Fourier transform.
+"""
 
 FORMAT_OF_BITS: Mapping[int, Products] = {17: "bf16x3", 12: "hf32", 11: "tf32", 8: "bf16"}
-"""The declared formats by the significant bits of factors, the most precise first."""
+"""The formats that can be declared, by the number of significant bits of factors, the most precise first."""
 
 
 @final
@@ -43,7 +47,7 @@ class FactorPrecision:
     Attributes:
         operator: the operator, in words.
         bits: the significant bits that factors keep; `PRECISION` if they are not rounded.
-        is_truncated: whether factors are truncated, with errors above half of the last of these bits.
+        is_truncated: whether factors are truncated to these bits instead of rounded to nearest.
     """
 
     operator: str
@@ -52,7 +56,7 @@ class FactorPrecision:
 
     @property
     def products(self) -> Products | None:
-        """The narrowest declared format that permits this precision; None if there is none."""
+        """The most precise format that permits these factors: the value to declare; None if there is none."""
         if self.bits >= UNROUNDED_BITS:
             return "ieee"
         return next((name for bits, name in FORMAT_OF_BITS.items() if self.bits >= bits), None)
@@ -78,8 +82,8 @@ NAMES: Mapping[Products, str] = {
 Pair = tuple[Array, Array]
 """The exact result of multiplications by 1, and the result of an operator; both have the same shape."""
 
-# Each of the following functions multiplies a matrix of shape (SIZE, SIZE) by 1 with an operator, at both positions of
-# the product, and returns the results with the exact results.
+# Each of the following functions lets an operator multiply the numbers of a matrix of shape (SIZE, SIZE) by 1, once as
+# the first and once as the second factor, and returns the exact results with the results of the operator.
 
 
 def _multiply_matrices(operators: Operators, factor: Array) -> list[Pair]:
@@ -89,7 +93,13 @@ def _multiply_matrices(operators: Operators, factor: Array) -> list[Pair]:
 
 
 def _convolve(operators: Operators, factor: Array) -> list[Pair]:
-    """Convolve images with kernels that contain a single 1, and images that contain a single 1 with kernels."""
+    """Convolve images with kernels that contain a single 1, and images that contain a single 1 with kernels.
+
+    The last pair also uses a kernel of 3 × 3 and a stride of 2, for which vendors can have other algorithms.
+
+    Returns:
+        The pairs of exact and actual results.
+    """
     identity = np.eye(SIZE, dtype=np.float32)
     image, ones = (matrix.reshape(1, SIZE, 8, 8) for matrix in (factor, identity))
     wide = np.zeros((SIZE, SIZE, 3, 3), np.float32)
@@ -102,7 +112,13 @@ def _convolve(operators: Operators, factor: Array) -> list[Pair]:
 
 
 def _attend_to_one_key(operators: Operators, factor: Array) -> list[Pair]:
-    """Attend to a single key: the score is the logsumexp, and the value is the result."""
+    """Compute attention with a single key, in which the logsumexp equals the score and the result equals the value.
+
+    The score is the product of a query and the key.
+
+    Returns:
+        The pairs of exact and actual results.
+    """
     q, v = factor.reshape(1, SIZE, 1, SIZE), factor.reshape(SIZE, 1, 1, SIZE)
     unit = np.zeros((1, 1, 1, SIZE), np.float32)
     unit[..., 0] = 1
@@ -140,8 +156,8 @@ def _find_precision(operator: str, pairs: Sequence[Pair]) -> FactorPrecision:
         pairs: the exact results and the results of the operator.
 
     Returns:
-        The precision. It follows from the largest error. If the lowest bit that is set in any result fits to a format
-        of `FORMAT_OF_BITS`, the number of bits is the number of this format.
+        The precision. It follows from the largest error. If the lowest bit that is set in any result is the last bit of
+        a format in `FORMAT_OF_BITS`, and the error agrees with it, the number of bits is that of the format.
     """
     exact, results = (np.concatenate([pair[i].ravel() for pair in pairs]).astype(np.float64) for i in (0, 1))
     error = float(np.abs(results - exact).max())

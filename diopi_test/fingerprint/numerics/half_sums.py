@@ -1,6 +1,7 @@
 """Measure the width of the partial sums of half-precision terms: the number of their significant bits.
 
-Sums, matrix products and convolutions are measured. A vendor accumulates in half precision or, as usual, in float32.
+Most vendors accumulate half-precision terms in float32, others in half precision. Sums, matrix products and
+convolutions are measured.
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ from diopi_test.fingerprint.probe import ProbedOperator, ProbeFailedError
 from lib_rt.dtypes import Array, from_numpy
 
 MIN_BITS = 20
-"""Partial sums with at least this many bits do not count as half precision, even if they have fewer than float32's
-24."""
+"""Partial sums with at least this many significant bits do not count as half precision. Those of float32 have 24."""
 
 
 @final
@@ -56,7 +56,7 @@ class AccumulatorWidth:
 
 
 def _sum_by_convolution(operator: ProbedOperator, rows: Array) -> Array:
-    """Return the sums of rows by a convolution with a kernel of ones; each row is an image with a channel per term."""
+    """Return the sum of each row by a convolution with ones; a row is a 1 × 1 image with a channel per term."""
     images, kernel = rows[..., None, None], np.ones((1, TERMS, 1, 1), rows.dtype)
     shape = (len(rows), 1, 1, 1)
     result = operator(images, kernel, None, (1, 1), (0, 0), (1, 1), 1, shape=shape, dtype=from_numpy(rows.dtype))
@@ -68,7 +68,7 @@ _PROBES: Sequence[tuple[str, str, RowSum]] = (
     ("matrix products", "diopiMm", sum_by_matrix_products),
     ("convolutions", "diopiConvolution2d", _sum_by_convolution),
 )
-"""Triples of the sums in words, the function, and how it is called to sum rows."""
+"""The probed operators: the name in words, the standard function, and the function that calls it to sum rows."""
 
 
 def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
@@ -86,6 +86,6 @@ def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
 
 
 def _measure_width(sums: Sums) -> int | None:
-    """Return the number of significant bits of partial sums; None if the probe finds no limit, or sums are wrong."""
+    """Return the number of significant bits of partial sums; None if the probe finds no limit, or if sums are wrong."""
     top = find_top(sums)
     return None if top is None else width(sums, top)

@@ -1,8 +1,9 @@
-"""Measure a vendor's arithmetic, and derive the narrowest declaration that permits what was measured.
+"""Measure a vendor's arithmetic, and derive the narrowest declaration that permits it.
 
-A declaration (`Numerics`) states how the arithmetic of a vendor differs from IEEE 754, with one field per property.
-Each function `_add_…` measures one field and adds its value and the evidence to a `Findings` object, or nothing if the
-vendor lacks the functions.
+A declaration (`Numerics`) states how the arithmetic of a vendor differs from IEEE 754, with one field per property. It
+is narrow if it permits no arithmetic that the vendor does not use. Each function `_add_…` measures one field. It adds
+the value of the field and the evidence for it, sentences about the measurement, to a draft of the declaration. It adds
+nothing if the vendor lacks the functions that would be called.
 """
 
 from __future__ import annotations
@@ -25,23 +26,25 @@ from diopi_test.fingerprint.probe import ProbeFailedError
 from lib_rt import Context, Device
 
 EMULATED_BITS = 44
-"""The least precision of an acceptable emulation of float64.
+"""The least number of significant bits of an acceptable emulation of float64.
 
-Pairs of float32 numbers have 48 significant bits, and products and quotients of such pairs lose some of them.
+Vendors emulate float64 by pairs of float32 numbers, which have 48 significant bits. Products and quotients of such
+pairs lose some of them.
 """
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class MeasuredNumerics:
-    """What was measured of a vendor's arithmetic.
+    """The result of measuring a vendor's arithmetic.
 
     Attributes:
-        numerics: the narrowest declaration that permits what was measured.
-        evidence: what was measured, by field of the declaration. Fields without evidence could not be measured.
-        problems: what was measured but can't be declared.
+        numerics: the narrowest declaration that permits the measured arithmetic.
+        evidence: sentences about the measurements, by field of the declaration. Fields without evidence could not be
+            measured.
+        problems: descriptions of measured properties that no declaration permits.
         errors: the errors of elementary functions.
-        repeated_families: the families of functions whose equal calls agree.
+        repeated_families: the families of functions for which repeated calls with equal arguments gave equal results.
     """
 
     numerics: Numerics
@@ -59,21 +62,21 @@ class MeasuredNumerics:
 
     @property
     def not_measured(self) -> list[str]:
-        """The fields of the declaration about which nothing is known."""
+        """The names of the fields that could not be measured."""
         return [name for name in MEASUREMENTS if name not in self.evidence]
 
 
 @final
 @dataclass(kw_only=True)
 class Findings:
-    """The fields of a declaration, collected while a vendor is measured; see `MeasuredNumerics`.
+    """A draft of a declaration, completed field by field while a vendor is measured; see `MeasuredNumerics`.
 
     Attributes:
-        fields: the values of the declared fields.
-        evidence: what was measured, by field.
-        problems: what was measured but can't be declared.
+        fields: the values of the measured fields, by name.
+        evidence: sentences about the measurements, by field.
+        problems: descriptions of measured properties that no declaration permits.
         errors: the errors of elementary functions.
-        repeated_families: the families of functions whose equal calls agree.
+        repeated_families: the families of functions for which repeated calls with equal arguments gave equal results.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
@@ -83,7 +86,7 @@ class Findings:
     repeated_families: frozenset[str] = frozenset()
 
     def add(self, name: str, value: Any, *evidence: object) -> None:
-        """Set a field and its evidence."""
+        """Set the value of the field `name` and the evidence for it, which is converted to text."""
         self.fields[name] = value
         self.evidence[name] = list(map(str, evidence))
 
@@ -99,7 +102,10 @@ def _add_products(operators: Operators, findings: Findings) -> None:
 
 
 def _narrowest(found: Sequence[FactorPrecision], findings: Findings) -> Products:
-    """Return the narrowest format of the precisions; add precisions that no format permits to the problems."""
+    """Return the least precise format among those that the operators use; this format permits all of them.
+
+    Precisions that no format permits are added to the problems of the draft.
+    """
     findings.problems += [str(precision) for precision in found if precision.products is None]
     permitted = [precision.products for precision in found if precision.products is not None]
     order: list[Products] = ["ieee", *FORMAT_OF_BITS.values()]
@@ -107,7 +113,7 @@ def _narrowest(found: Sequence[FactorPrecision], findings: Findings) -> Products
 
 
 def _add_half_accumulation(operators: Operators, findings: Findings) -> None:
-    """Measure whether sums of half precision are accumulated in half precision."""
+    """Measure whether sums of half-precision numbers are accumulated in half precision or in float32."""
     found = measure_half_sums(operators)
     if found:
         narrow = [str(entry) for entry in found if entry.is_half]
@@ -116,7 +122,7 @@ def _add_half_accumulation(operators: Operators, findings: Findings) -> None:
 
 
 def _add_convolutions(operators: Operators, findings: Findings) -> None:
-    """Measure the algorithms of convolutions."""
+    """Measure which algorithms compute convolutions."""
     found = measure_algorithms(operators)
     findings.problems += [str(entry) for entry in found if entry.algorithm is None]
     if found:
@@ -125,7 +131,7 @@ def _add_convolutions(operators: Operators, findings: Findings) -> None:
 
 
 def _add_elementary(operators: Operators, findings: Findings) -> None:
-    """Measure the errors of elementary functions."""
+    """Measure the errors of elementary functions, and declare bounds for errors above one ulp."""
     findings.errors = found = measure_errors(operators)
     bounds: dict[str, tuple[ErrorBound, ...]] = {entry.name: entry.bounds for entry in found if entry.bounds}
     findings.problems += [str(entry) for entry in found if entry.undeclared]
@@ -159,7 +165,7 @@ def _add_signed_zeros(operators: Operators, findings: Findings) -> None:
 
 
 def _add_sum_order(operators: Operators, findings: Findings) -> None:
-    """Measure in which families of functions the order of sums changes from call to call."""
+    """Measure for which families of functions the order of summation changes from call to call."""
     found = measure_repetition(operators)
     orders: dict[str, SumOrder] = {family: "run-to-run" for family, is_equal in found.items() if not is_equal}
     if found:
@@ -208,10 +214,10 @@ def measure_numerics(
     Args:
         vendor: the vendor.
         fields: the fields of `MEASUREMENTS` to measure.
-        progress: called with the name of each field before it is measured.
+        progress: a function that is called with the name of each field before it is measured.
 
     Returns:
-        What was measured.
+        The measured arithmetic.
     """
     with vendor.open_device() as device:
         return measure_on_device(vendor, device, fields, progress)
@@ -223,7 +229,13 @@ def measure_on_device(
     fields: Sequence[str] = tuple(MEASUREMENTS),
     progress: Callable[[str], None] = lambda name: None,
 ) -> MeasuredNumerics:
-    """Measure a vendor's arithmetic on a device that is open, with the arguments of `measure_numerics`."""
+    """Measure a vendor's arithmetic on an open device; the other arguments are those of `measure_numerics`.
+
+    If the vendor's arithmetic is IEEE 754, the declaration has the default name; otherwise its name is "measured".
+
+    Returns:
+        The measured arithmetic.
+    """
     findings = Findings()
     for name in fields:
         progress(name)

@@ -1,4 +1,4 @@
-"""Calls of a vendor's operators that several measurements of its arithmetic share. Arrays are NumPy arrays."""
+"""Calls of a vendor's operators with NumPy arrays, which several measurements of its arithmetic use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from lib_rt.dtypes import Array, from_numpy
 @final
 @dataclass(frozen=True)
 class Operators:
-    """The operators of a vendor, called in one context; `operators["diopiAdd"]` is an operator by its name."""
+    """The operators of a vendor; `operators["diopiAdd"]` returns the operator with this name.
+
+    Attributes:
+        vendor: the vendor.
+        context: the context in which all operators are called.
+    """
 
     vendor: BaseVendor
     context: Context
@@ -56,12 +61,15 @@ class Operators:
         return self["diopiSum"](rows, (1,), shape=(len(rows),), dtype=from_numpy(rows.dtype))
 
     def attend(self, q: Array, k: Array, v: Array) -> tuple[Array, Array]:
-        """Return attention and logsumexp, (batch, heads, rows), by diopiFlashAttention with a scale of 1.
+        """Compute attention by diopiFlashAttention with a scale of 1, without mask and dropout.
 
         Args:
-            q: the queries, (batch, rows, heads, size).
-            k: the keys, in the same layout.
-            v: the values, in the same layout.
+            q: the queries, of shape (batch, rows, heads, size).
+            k: the keys, of the same shape except for the number of rows.
+            v: the values, of the same shape as the keys.
+
+        Returns:
+            The attention, of the shape of the queries, and the logsumexp of the scores, of shape (batch, heads, rows).
         """
         attributes: Sequence[Any] = (None, 0.0, 1.0, False, -1, -1)
         results = [(q.shape, from_numpy(q.dtype)), ((q.shape[0], q.shape[2], q.shape[1]), Dtype.float32)]

@@ -1,6 +1,6 @@
 """Measure whether repeated calls with equal arguments return the same bits, by family of functions.
 
-They do not if a vendor adds the terms of a sum in an order that changes from call to call.
+The bits differ if a vendor adds the terms of a sum in an order that changes from call to call.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ PROBES: Mapping[str, Callable[[Operators], Array]] = {
     "linalg": lambda operators: operators.multiply(random_normal(6, 32, 2048), random_normal(7, 2048, 32)),
     "reduction": lambda operators: operators.sum_rows(random_normal(8, 16, 4096)),
 }
-"""For each family, a call that sums many numbers and returns the result."""
+"""For each family, a function that calls an operator of the family which sums many numbers, and returns the result."""
 
 
 def measure_repetition(operators: Operators) -> dict[str, bool]:
-    """Return for each family whether equal calls return equal bits; families that the vendor lacks are left out."""
+    """Return for each family in `PROBES` whether equal calls return equal bits; NaNs are equal.
+
+    Families whose operator the vendor lacks are left out.
+    """
     found = {}
     for family, call in PROBES.items():
         try:

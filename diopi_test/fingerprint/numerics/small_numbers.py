@@ -1,4 +1,4 @@
-"""Measure what a vendor does with subnormal numbers and signed zeros of float32, and how precise its float64 is."""
+"""Measure whether a vendor keeps subnormal numbers and signed zeros of float32, and the precision of its float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARITHMETIC = ("diopiAdd", "diopiMul", "diopiDiv", "diopiSqrt", "diopiExp", "diop
 
 
 def measure_subnormals(operators: Operators) -> dict[str, dict[str, str]]:
-    """Return for each function of `ARITHMETIC` what becomes of subnormal numbers.
+    """Measure for each function of `ARITHMETIC` whether subnormal numbers are replaced by zero.
 
     Args:
         operators: the operators of the vendor.
