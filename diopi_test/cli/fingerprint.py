@@ -65,7 +65,7 @@ def _print_fingerprint(vendor: BaseVendor, json_file: Path | None) -> None:
 def _measure(vendor: BaseVendor) -> MeasuredNumerics:
     """Return what probes measure of a vendor's arithmetic."""
     from diopi_test.fingerprint.numerics import measure_numerics
-    from diopi_test.fingerprint.numerics.measured import MEASUREMENTS
+    from diopi_test.fingerprint.numerics.measurement import MEASUREMENTS
 
     with Progress(*COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("probing", total=len(MEASUREMENTS))

@@ -155,11 +155,11 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: NanProbe) -> Obser
         shape = (len(operands[0]), 1) if probe.call is _factors else operands[0].shape
         return bits.numbers(operator(*probe.call(*operands), shape=shape, dtype=dtype))
 
-    def fate(quiet: bool) -> str:
+    def describe_result(quiet: bool) -> str:
         inputs = [bits.nan(PAYLOADS[0], quiet=quiet, negative=negative) for negative in (False, True)]
         return describe_propagation(bits, inputs, call(bits.array(*inputs), *[ones] * (probe.operands - 1)))
 
-    observations = {"quiet": fate(True), "signaling": fate(False)}
+    observations = {"quiet": describe_result(True), "signaling": describe_nan(False)}
     if probe.operands == 2:
         first, second = (bits.nan(payload, quiet=True) for payload in PAYLOADS)
         observations["of two"] = _describe_chosen_operand(
@@ -245,7 +245,7 @@ def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -
     """
     before, after = Bits(source), Bits(target)
 
-    def fate(quiet: bool) -> str:
+    def describe_result(quiet: bool) -> str:
         signs = (False, True)
         inputs = before.array(*(before.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs))
         result = after.numbers(operator(inputs, shape=inputs.shape, dtype=target))
@@ -253,7 +253,7 @@ def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -
             after, [after.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result
         )
 
-    return {"quiet": fate(True), "signaling": fate(False)}
+    return {"quiet": describe_result(True), "signaling": describe_nan(False)}
 
 
 PROBES = (

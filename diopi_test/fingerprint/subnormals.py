@@ -127,7 +127,7 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: SubnormalProbe) ->
         probe: how the function is probed.
 
     Returns:
-        A text as `fate` returns it for each aspect of `probe.arguments`.
+        A text as `describe_flushing` returns it for each aspect of `probe.arguments`.
     """
     form = FORMATS[dtype]
     operands = subnormals(form), form.tiny, 2.0**form.precision
@@ -138,14 +138,14 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: SubnormalProbe) ->
 
 
 def _call_and_describe(operator: ProbedOperator, dtype: Dtype, probe: SubnormalProbe, values: Sequence[Floats]) -> str:
-    """Call the operator with the tensor arguments `values`, and return what `fate` says about its results."""
+    """Call the operator with tensor arguments `values`; return what `describe_flushing` says about its results."""
     arguments = [value.astype(to_numpy(dtype)) for value in values]
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):
         exact_result = probe.truth(*exact)
         flushed = probe.truth(*(flush(value, dtype) for value in exact))
     result = operator(*arguments, *probe.attributes, shape=exact_result.shape, dtype=probe.result or dtype)
-    return fate(
+    return describe_flushing(
         result.astype(np.float64), exact_result.astype(np.float64), flush(flushed.astype(np.float64), dtype), dtype
     )
 
@@ -155,7 +155,7 @@ def flush(values: Floats, dtype: Dtype) -> Floats:
     return np.where(is_subnormal(values, dtype), np.copysign(0.0, values), values)
 
 
-def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) -> str:
+def describe_flushing(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) -> str:
     """Describe whether a vendor kept subnormal numbers or flushed them to zero.
 
     Args:

@@ -6,11 +6,11 @@ such as the precision of the factors of float32 products. The suite derives erro
 - `operators` calls the operators of a vendor.
 - `factors`, `half_sums`, `algorithms`, `errors` with `error_ranges`, `repetition` and `small_numbers` measure one or
   more properties each.
-- `measured` combines the measurements into the narrowest declaration that permits them.
+- `measurement` combines the measurements into the narrowest declaration that permits them.
 - `contradictions` compares a measured declaration with the declaration of a run.
 """
 
 from diopi_test.fingerprint.numerics.contradictions import find_contradictions
-from diopi_test.fingerprint.numerics.measured import MeasuredNumerics, measure_numerics, measure_on_device
+from diopi_test.fingerprint.numerics.measurement import MeasuredNumerics, measure_numerics, measure_on_device
 
 __all__ = ["MeasuredNumerics", "find_contradictions", "measure_numerics", "measure_on_device"]

@@ -18,7 +18,7 @@ from diopi_impl.numerics.declaration import Products
 from diopi_test.fingerprint.numerics.error_ranges import MEASURES, ErrorRange
 from diopi_test.fingerprint.numerics.errors import FunctionErrors
 from diopi_test.fingerprint.numerics.factors import FORMAT_OF_BITS, NAMES
-from diopi_test.fingerprint.numerics.measured import MeasuredNumerics
+from diopi_test.fingerprint.numerics.measurement import MeasuredNumerics
 from diopi_test.results.declaration_check import Contradiction
 
 UNDECLARED_ULP = 8.0

@@ -60,7 +60,7 @@ class Sample:
     exact: Floats
 
     @property
-    def counts(self) -> NDArray[np.bool_]:
+    def is_normal(self) -> NDArray[np.bool_]:
         """A mask of the elements to which error bounds apply: argument and exact result are normal float32 numbers."""
         normal = np.ones(self.exact.shape, bool)
         for values in (self.argument, self.exact):
@@ -204,12 +204,12 @@ def find_bounds(name: str, sample: Sample) -> FunctionErrors:
         sample: the arguments and results of the function.
     """
     overflows = np.isinf(sample.result) & (np.abs(sample.exact) > SINGLE.largest / NEAR_OVERFLOW)
-    counts = sample.counts & ~_is_flushed(sample) & ~overflows
-    errors = np.where(counts, error(sample.result, sample.exact, Dtype.float32), 0)
+    is_counted = sample.is_normal & ~_is_flushed(sample) & ~overflows
+    errors = np.where(is_counted, error(sample.result, sample.exact, Dtype.float32), 0)
     worst = int(np.argmax(errors))
     largest = float(errors[worst])
     bounds: tuple[ErrorBound, ...] = ()
-    binades = [list(_binades(sample, counts, errors, sign)) for sign in (-1.0, 1.0)]
+    binades = [list(_binades(sample, is_counted, errors, sign)) for sign in (-1.0, 1.0)]
     ranges = [entry for of_sign in binades for entry in merge_ranges(of_sign)] if largest > MAX_UNIFORM_ULP else []
     places = [f"{entry.minimum:g} to {entry.maximum:g}" for entry in ranges if entry.is_undeclarable]
     if ranges:
@@ -222,7 +222,7 @@ def find_bounds(name: str, sample: Sample) -> FunctionErrors:
         argument=float(sample.argument[worst]),
         bounds=bounds,
         binades=[entry for of_sign in binades for entry in of_sign],
-        early_overflow=float(np.abs(sample.argument[overflows & sample.counts]).min(initial=math.inf)),
+        early_overflow=float(np.abs(sample.argument[overflows & sample.is_normal]).min(initial=math.inf)),
         undeclared=f"; too large to be declared from {', '.join(places)}" if places else "",
     )
 
@@ -236,16 +236,16 @@ def _is_flushed(sample: Sample) -> NDArray[np.bool_]:
     return flushed
 
 
-def _binades(sample: Sample, counts: NDArray[np.bool_], errors: Floats, sign: float) -> Iterator[ErrorRange]:
+def _binades(sample: Sample, is_counted: NDArray[np.bool_], errors: Floats, sign: float) -> Iterator[ErrorRange]:
     """Yield the errors of each binade of arguments, from the smallest magnitude to the largest.
 
     Args:
         sample: the arguments and results.
-        counts: a mask of the elements whose errors count.
+        is_counted: a mask of the elements whose errors count.
         errors: the error of each element in ulp.
         sign: the sign of the arguments, −1.0 or 1.0.
     """
-    of_sign = counts & (np.sign(sample.argument) == sign)
+    of_sign = is_counted & (np.sign(sample.argument) == sign)
     exponents = np.where(of_sign, np.frexp(sample.argument)[1] - 1, 0)
     with np.errstate(all="ignore"):
         distance = np.abs(sample.result - sample.exact)

@@ -102,12 +102,12 @@ def _convolve(operators: Operators, factor: Array) -> list[Pair]:
     """
     identity = np.eye(SIZE, dtype=np.float32)
     image, ones = (matrix.reshape(1, SIZE, 8, 8) for matrix in (factor, identity))
-    wide = np.zeros((SIZE, SIZE, 3, 3), np.float32)
-    wide[:, :, 0, 0] = identity
+    padded_kernel = np.zeros((SIZE, SIZE, 3, 3), np.float32)
+    padded_kernel[:, :, 0, 0] = identity
     return [
         (image, operators.convolve(image, identity[..., None, None])),
         (image, operators.convolve(ones, factor[..., None, None])),
-        (image[..., :6:2, :6:2], operators.convolve(image, wide, stride=2)),
+        (image[..., :6:2, :6:2], operators.convolve(image, padded_kernel, stride=2)),
     ]
 
 

@@ -11,7 +11,7 @@ from commands import run_here
 from reports import read_report
 
 from diopi_impl import IEEE, Numerics
-from diopi_test.fingerprint.numerics.measured import MEASUREMENTS
+from diopi_test.fingerprint.numerics.measurement import MEASUREMENTS
 from diopi_test.run.declaration_check import select_fields
 from diopi_test.run.options import RunOptions
 

@@ -68,7 +68,7 @@ class MeasuredNumerics:
 
 @final
 @dataclass(kw_only=True)
-class Findings:
+class DeclarationDraft:
     """A draft of a declaration, completed field by field while a vendor is measured; see `MeasuredNumerics`.
 
     Attributes:
@@ -91,57 +91,57 @@ class Findings:
         self.evidence[name] = list(map(str, evidence))
 
 
-def _add_products(operators: Operators, findings: Findings) -> None:
+def _add_products(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure the formats to which the factors of matrix products and of convolutions are rounded."""
     found = measure_factors(operators)
     matrices = [precision for family, precision in found.items() if family != "conv"]
     if matrices:
-        findings.add("float32_products", _narrowest(matrices, findings), *matrices)
+        draft.add("float32_products", _narrowest(matrices, draft), *matrices)
     if "conv" in found:
-        findings.add("convolution_products", _narrowest([found["conv"]], findings), found["conv"])
+        draft.add("convolution_products", _narrowest([found["conv"]], draft), found["conv"])
 
 
-def _narrowest(found: Sequence[FactorPrecision], findings: Findings) -> Products:
+def _narrowest(found: Sequence[FactorPrecision], draft: DeclarationDraft) -> Products:
     """Return the least precise format among those that the operators use; this format permits all of them.
 
     Precisions that no format permits are added to the problems of the draft.
     """
-    findings.problems += [str(precision) for precision in found if precision.products is None]
+    draft.problems += [str(precision) for precision in found if precision.products is None]
     permitted = [precision.products for precision in found if precision.products is not None]
     order: list[Products] = ["ieee", *FORMAT_OF_BITS.values()]
     return max(permitted, key=order.index, default="ieee")
 
 
-def _add_half_accumulation(operators: Operators, findings: Findings) -> None:
+def _add_half_accumulation(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure whether sums of half-precision numbers are accumulated in half precision or in float32."""
     found = measure_half_sums(operators)
     if found:
         narrow = [str(entry) for entry in found if entry.is_half]
         wide = f"partial sums of half precision have at least {min(entry.bits for entry in found)} significant bits"
-        findings.add("half_accumulation", "half" if narrow else "float32", *(narrow or [wide]))
+        draft.add("half_accumulation", "half" if narrow else "float32", *(narrow or [wide]))
 
 
-def _add_convolutions(operators: Operators, findings: Findings) -> None:
+def _add_convolutions(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure which algorithms compute convolutions."""
     found = measure_algorithms(operators)
-    findings.problems += [str(entry) for entry in found if entry.algorithm is None]
+    draft.problems += [str(entry) for entry in found if entry.algorithm is None]
     if found:
         algorithms: frozenset[Convolution] = frozenset(entry.algorithm for entry in found if entry.algorithm)
-        findings.add("convolutions", algorithms | {"direct"}, *found)
+        draft.add("convolutions", algorithms | {"direct"}, *found)
 
 
-def _add_elementary(operators: Operators, findings: Findings) -> None:
+def _add_elementary(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure the errors of elementary functions, and declare bounds for errors above one ulp."""
-    findings.errors = found = measure_errors(operators)
+    draft.errors = found = measure_errors(operators)
     bounds: dict[str, tuple[ErrorBound, ...]] = {entry.name: entry.bounds for entry in found if entry.bounds}
-    findings.problems += [str(entry) for entry in found if entry.undeclared]
+    draft.problems += [str(entry) for entry in found if entry.undeclared]
     if found:
         accurate = ", ".join(entry.name for entry in found if not entry.bounds and not entry.undeclared)
-        findings.add("elementary", bounds, *(entry for entry in found if entry.bounds))
-        findings.evidence["elementary"] += [f"errors up to 1 ulp: {accurate}"] if accurate else []
+        draft.add("elementary", bounds, *(entry for entry in found if entry.bounds))
+        draft.evidence["elementary"] += [f"errors up to 1 ulp: {accurate}"] if accurate else []
 
 
-def _add_subnormals(operators: Operators, findings: Findings) -> None:
+def _add_subnormals(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure whether subnormal numbers are flushed to zero; the value is None if no probed function does so."""
     found = measure_subnormals(operators)
     flushed = {
@@ -152,46 +152,46 @@ def _add_subnormals(operators: Operators, findings: Findings) -> None:
     if found:
         value = "flush-inputs" if flushed["arguments"] else "flush-results" if flushed["results"] else None
         unflushed = 'no probed function flushes; declare "keep" to have this checked'
-        findings.add("subnormals", value, *(evidence or [unflushed]))
+        draft.add("subnormals", value, *(evidence or [unflushed]))
 
 
-def _add_signed_zeros(operators: Operators, findings: Findings) -> None:
+def _add_signed_zeros(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure whether functions return −0 where IEEE 754 requires it."""
     found = measure_signed_zeros(operators)
     lost = [function for function, is_negative in found.items() if not is_negative]
     if found:
         evidence = f"−0 is lost by {', '.join(lost)}" if lost else f"−0 is kept by {', '.join(found)}"
-        findings.add("signed_zeros", "ignore" if lost else "keep", evidence)
+        draft.add("signed_zeros", "ignore" if lost else "keep", evidence)
 
 
-def _add_sum_order(operators: Operators, findings: Findings) -> None:
+def _add_sum_order(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure for which families of functions the order of summation changes from call to call."""
     found = measure_repetition(operators)
     orders: dict[str, SumOrder] = {family: "run-to-run" for family, is_equal in found.items() if not is_equal}
     if found:
         texts = [f"equal calls differ in the families {', '.join(orders)}"] if orders else []
-        findings.repeated_families = frozenset(found) - frozenset(orders)
-        equal = ", ".join(sorted(findings.repeated_families))
+        draft.repeated_families = frozenset(found) - frozenset(orders)
+        equal = ", ".join(sorted(draft.repeated_families))
         texts += [f"equal calls agree in the families {equal}"] if equal else []
-        findings.add("sum_order", orders, *texts)
+        draft.add("sum_order", orders, *texts)
 
 
-def _add_float64(operators: Operators, findings: Findings) -> None:
+def _add_float64(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure whether float64 is absent, emulated or computed with full precision."""
     try:
         bits = measure_float64(operators)
     except ProbeFailedError:
         return
     if bits is None:
-        findings.add("float64", "absent", "the vendor rejects float64")
+        draft.add("float64", "absent", "the vendor rejects float64")
         return
     value: Float64 = "ieee" if bits == 53 else "emulated"
-    findings.add("float64", value, f"sums, products and quotients have {bits} significant bits")
+    draft.add("float64", value, f"sums, products and quotients have {bits} significant bits")
     if bits < EMULATED_BITS:
-        findings.problems.append(f"float64 has {bits} significant bits, and pairs of float32 numbers have 48")
+        draft.problems.append(f"float64 has {bits} significant bits, and pairs of float32 numbers have 48")
 
 
-MEASUREMENTS: Mapping[str, Callable[[Operators, Findings], None]] = {
+MEASUREMENTS: Mapping[str, Callable[[Operators, DeclarationDraft], None]] = {
     "float32_products": _add_products,
     "half_accumulation": _add_half_accumulation,
     "convolutions": _add_convolutions,
@@ -236,18 +236,18 @@ def measure_on_device(
     Returns:
         The measured arithmetic.
     """
-    findings = Findings()
+    draft = DeclarationDraft()
     for name in fields:
         progress(name)
         with Context(device) as context:
-            MEASUREMENTS[name](Operators(vendor, context), findings)
-    numerics = Numerics(name="measured", **findings.fields)
+            MEASUREMENTS[name](Operators(vendor, context), draft)
+    numerics = Numerics(name="measured", **draft.fields)
     if numerics.is_ieee:
-        numerics = Numerics(**findings.fields)
+        numerics = Numerics(**draft.fields)
     return MeasuredNumerics(
         numerics=numerics,
-        evidence=findings.evidence,
-        problems=findings.problems,
-        errors=findings.errors,
-        repeated_families=findings.repeated_families,
+        evidence=draft.evidence,
+        problems=draft.problems,
+        errors=draft.errors,
+        repeated_families=draft.repeated_families,
     )
