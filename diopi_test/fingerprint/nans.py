@@ -159,7 +159,7 @@ def measure(operator: ProbedOperator, dtype: Dtype, *, probe: NanProbe) -> Obser
         inputs = [bits.nan(PAYLOADS[0], quiet=quiet, negative=negative) for negative in (False, True)]
         return describe_propagation(bits, inputs, call(bits.array(*inputs), *[ones] * (probe.operands - 1)))
 
-    observations = {"quiet": describe_result(True), "signaling": describe_nan(False)}
+    observations = {"quiet": describe_result(True), "signaling": describe_result(False)}
     if probe.operands == 2:
         first, second = (bits.nan(payload, quiet=True) for payload in PAYLOADS)
         observations["of two"] = _describe_chosen_operand(
@@ -253,7 +253,7 @@ def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -
             after, [after.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result
         )
 
-    return {"quiet": describe_result(True), "signaling": describe_nan(False)}
+    return {"quiet": describe_result(True), "signaling": describe_result(False)}
 
 
 PROBES = (
