@@ -1,9 +1,9 @@
-"""Validators: they decide whether a result is valid if several results are, with one module per family of functions.
+"""Validators decide whether a result is valid if a call has several valid results; one module per family of functions.
 
-Several results are valid if values are equal, if the order is free, or if numbers are random. A validator gets the
-arguments and the results of a call and describes each problem. The suite does not compare a validated result with the
-reference element by element. A validator may use the reference's result, `CompletedCall.expected`, as one of the valid
-results.
+A call has several valid results if equal values may be in any order, if the order is free, or if numbers are random. A
+validator receives the arguments and the results of a call. It yields a sentence for each problem, and nothing if the
+results are valid. The suite does not compare a validated result with the reference element by element. A validator may
+use the reference's result, `CompletedCall.expected`, as one of the valid results.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True, kw_only=True)
 class CompletedCall:
-    """The arguments and results of a call, in the reference's arithmetic: float64, complex128, int64 or bool.
+    """The arguments and results of a call that a validator checks.
+
+    Arrays have the types in which references compute: float64, complex128, int64 or bool. A *declared arithmetic* is
+    the arithmetic that a vendor declares, such as TF32 products; results may differ by the errors that it permits.
 
     Attributes:
         arguments: the arguments by name, as the reference takes them.
-        results: the results by name. `.number` follows the name for an entry of an array; omitted results are absent.
-        expected: a valid result, under the same names.
+        results: the vendor's results by name. The entries of an array have the names `name.0`, `name.1` and so on;
+            omitted results are absent.
+        expected: the reference's results, which are one of the valid answers, under the same names.
         dtypes: the element types of the results under the same names.
-        changes: by how much a declared arithmetic may change the elements of the expected result, under the same names;
-            absent for results that it does not change.
+        changes: the largest changes of the elements of `expected` that a declared arithmetic permits, under the same
+            names; results that it does not change are absent.
         errors: the errors of elementary functions in float32 that a declared arithmetic permits.
         sum_epsilon: the eps of the half-precision type in which a declared arithmetic accumulates sums; 0 for float32.
-        redraws: calls with the same arguments that must have drawn different random numbers, by their description.
+        redraws: further calls with the same arguments that must have drawn different random numbers, by their
+            description, such as "another seed".
     """
 
     arguments: Mapping[str, Any]
@@ -60,8 +65,7 @@ Problems = Iterator[str]
 """The problems of the results of a call: texts, each of which names a result and states what is wrong."""
 
 Validator = Callable[[CompletedCall], Problems]
-"""Decides whether the results of a call are valid: yields a description of each problem, and nothing if there is
-none."""
+"""A function that yields a description of each problem of the results of a call, and nothing if they are valid."""
 
 V = TypeVar("V", bound=Validator)
 """The registered validator."""

@@ -27,11 +27,16 @@ FORWARD = {
     "diopiCustomizedFlashAttention": "attention_out",
     "diopiCustomizedFlashAttentionVarLen": "attention_out",
 }
-"""The validated result of each function with dropout."""
+"""The functions with dropout, and the name of the result of each that the validator checks."""
 
 
 def _attention_weights(arguments: Mapping[str, Any], axes: str) -> Array:
-    """Return the attention weights of each head h, query i and key j, with the axes in the order of `axes`."""
+    """Return the attention weights exp(scale · q · k) / Σ exp(scale · q · k) of each head, query and key.
+
+    Args:
+        arguments: The arguments of the call, with the tensors `q` and `k`, whose last two axes are head and element.
+        axes: The order of the axes of the result: h is the head, i the query and j the key.
+    """
     q, k = (arguments[name].reshape(-1, *arguments[name].shape[-2:]) for name in ("q", "k"))
     scale = arguments.get("softmax_scale", arguments.get("scale"))
     e = np.exp(scale * np.einsum("ihd,jhd->hij", q, k))
@@ -55,13 +60,13 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
     actual, dtype = call.results[name], call.dtypes[name]
 
     def is_kept(sampled: CompletedCall) -> Array:
-        """Return 1 for each weight that is not dropped, else 0."""
+        """Return 1 for each weight that a call does not drop, else 0."""
         return np.asarray(sampled.results[name] != 0, np.int64)
 
     expected = np.where(
         is_kept(call), _attention_weights(call.arguments, axes).reshape(actual.shape) / keep_probability, 0
     )
-    # an exponential and the divisor are rounded, in float32 or finer
+    # the exponential and the divisor of a weight are rounded in float32 or a more precise type
     finer = min(format_of(dtype).epsilon, format_of(Dtype.float32).epsilon)
     change = call.changes.get(name, np.zeros(actual.shape)) / keep_probability  # measured without dropout
     unit = ulp(expected, dtype) + 2 * finer * expected + change
@@ -76,11 +81,19 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
 
 
 LARGEST_INACCURACY = 2.0**-6
-"""If no weight has a larger relative error, the message blames the precision of the arithmetic."""
+"""The largest relative error that a message describes as inaccurate arithmetic. Larger errors have other causes."""
 
 
 def _describe_weights(actual: Array, expected: Array, is_valid: Array) -> str:
-    """Return what a message says is expected of the weights; if they are only inaccurate, with the largest error."""
+    """Return the description of valid weights for a message.
+
+    If the invalid weights are only inaccurate, the text contains the largest relative error.
+
+    Args:
+        actual: The weights in the result.
+        expected: The correct weights, and 0 where the result drops a weight.
+        is_valid: A mask of the valid weights.
+    """
     weights = expected[~is_valid]
     error = float(np.max(np.abs(actual[~is_valid] - weights) / np.where(weights > 0, weights, np.nan), initial=0.0))
     if error <= LARGEST_INACCURACY:

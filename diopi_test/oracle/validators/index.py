@@ -1,6 +1,7 @@
-"""Writing by index: if several values have the same destination, any of them may remain.
+"""Validators of functions that write values to indexed elements.
 
-The validators find the destinations by indexing an array of element numbers with the same index.
+If several values have the same destination, any of them may remain.
+To find the destinations, the validators apply the index to an array that contains the number of each element.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
-"""Sampling of the LMDeploy engine: possible tokens, their frequencies, and the results that depend on the tokens.
+"""Validators of token sampling in the LMDeploy engine: top-k and top-p sampling.
 
-A declared arithmetic changes the weights of tokens, and thereby the set of possible tokens, their frequencies and the
-logarithms. As in error budgets, results may differ by K times such a change.
+At each step, every sequence of a batch draws a token at random in proportion to the weights of the tokens. The
+validators check that drawn tokens are possible, that their frequencies are plausible, and that the other results follow
+from the tokens. The functions take the number of a sequence in the batch as `b`.
+
+The arithmetic that a vendor declares changes the weights of tokens. It thereby changes the set of possible tokens,
+their frequencies and the logarithms. As in error budgets, results may differ by K times such a change.
 """
 
 from __future__ import annotations
@@ -22,13 +26,13 @@ from diopi_test.oracle.validators.statistics import check_counts, check_independ
 from lib_rt.formats import format_of
 
 MASS_TOLERANCE = 1e-4
-"""The relative error of `mass_limit` that is accepted, because the cumulative sums of the weights are rounded."""
+"""The accepted relative error of `CandidateTokens.mass_limit`, because cumulative sums of weights are rounded."""
 
 WEIGHT_DECIMALS = 9
-"""The number of decimal places to which weights are rounded before they are compared."""
+"""The number of decimal places to which weights are rounded before they are compared for equality."""
 
 SMOOTHING = 1e-6
-"""The constant that LMDeploy adds to the divisor of probabilities."""
+"""The constant that LMDeploy adds to the sum of the weights before it divides by the sum."""
 
 
 @final
@@ -38,14 +42,15 @@ class CandidateTokens:
 
     Attributes:
         ids: the ids of all tokens, in descending order of weight.
-        weights: the weight of each token: its probability, or exp(logit − largest logit).
-        errors: by how much a declared arithmetic may change each weight.
-        limit: the number of tokens that can be drawn: the first ones of `ids`.
-        mass_limit: a token can be drawn only if the weights of the tokens before it add up to less than this limit.
+        weights: the weight of each token in this order: its probability, or exp(logit − largest logit).
+        errors: the largest change of each weight that a declared arithmetic permits.
+        limit: the number of tokens, from the first on, among which a token is drawn.
+        mass_limit: the sum of weights at which the candidates end. A token can be drawn only if the weights of the
+            tokens before it add up to less.
         total: the divisor of a weight in `output_log_probs`.
-        total_error: by how much a declared arithmetic may change the divisor.
+        total_error: the largest change of the divisor that a declared arithmetic permits.
         is_certain: whether only the first token can be drawn.
-        is_draw: whether the draw also updates log-probabilities, length and end.
+        is_draw: whether the draw also updates log-probabilities, length and end; false for a sequence that has ended.
     """
 
     ids: Array
@@ -60,14 +65,14 @@ class CandidateTokens:
 
     @property
     def candidate_count(self) -> int:
-        """The number of tokens that can be drawn if rounding raises `mass_limit` as far as it may."""
+        """The number of tokens that can be drawn if rounding raises `mass_limit` as far as it is permitted."""
         begins = np.concatenate([[0.0], np.cumsum(self.weights[: self.limit - 1])])
         is_reached = begins < self.mass_limit * (1 + MASS_TOLERANCE) + self.mass_slack
         return max(1, int(np.count_nonzero(is_reached & (self.weights[: self.limit] > 0))))
 
     @property
     def mass_slack(self) -> float:
-        """By how much the cumulative weights of the first `limit` tokens may differ in a declared arithmetic."""
+        """The largest permitted difference of the cumulative weights of the first `limit` tokens."""
         return float(K * self.errors[: self.limit].sum())
 
     @property
@@ -77,7 +82,7 @@ class CandidateTokens:
 
     @cached_property
     def shares(self) -> tuple[Array, Array]:
-        """The distinct rounded weights of the first `limit` tokens, and the probability that such a token is drawn."""
+        """The distinct rounded weights of the first `limit` tokens, and the probability of a token with each weight."""
         ends = np.minimum(np.cumsum(self.weights[: self.limit]), self.mass_limit)
         weights, groups = np.unique(self.weights[: self.limit].round(WEIGHT_DECIMALS), return_inverse=True)
         masses = np.bincount(groups.reshape(-1), np.diff(ends, prepend=0.0), len(weights))
@@ -90,7 +95,10 @@ Sequences = Sequence[CandidateTokens | None]
 
 @validates("diopiTopKSampling")
 def top_k(call: CompletedCall) -> Problems:
-    """Check the tokens that are drawn from the k most probable tokens, until their weights reach a share of the sum."""
+    """Check top-k sampling: a token is drawn from the k most probable tokens.
+
+    The candidates also end where their weights reach the share `runtime_top_p` of the sum of these k weights.
+    """
     arguments = call.arguments
     is_logged = arguments["cum_log_probs"] is not None or arguments["output_log_probs"] is not None
 
@@ -116,7 +124,10 @@ def top_k(call: CompletedCall) -> Problems:
 
 @validates("diopiTopPSampling")
 def top_p(call: CompletedCall) -> Problems:
-    """Check tokens drawn from the most probable tokens up to a share; if the first reaches it, that token is drawn."""
+    """Check top-p sampling: a token is drawn from the most probable tokens whose probabilities reach `runtime_top_p`.
+
+    If the probability of the most probable token reaches this share, that token is drawn with certainty.
+    """
     arguments = call.arguments
 
     def rank(b: int) -> CandidateTokens:
@@ -162,10 +173,14 @@ def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens],
 
 
 def _sort_by_weight(call: CompletedCall, b: int, are_probabilities: bool) -> tuple[Array, Array, Array]:
-    """Return the tokens of sequence b, their weights and the errors of the weights, in descending order of weight.
+    """Return the ids of the tokens of sequence b, their weights, and the errors of the weights, by descending weight.
 
-    Among equal weights, the lowest id comes first. The errors are those of a declared arithmetic. The weights are
-    exp(logit − largest logit), divided by their sum if `are_probabilities`.
+    Among equal weights, the lowest id comes first. The errors are those that a declared arithmetic permits.
+
+    Args:
+        call: The call.
+        b: The number of the sequence.
+        are_probabilities: Whether the weights exp(logit − largest logit) are divided by their sum.
     """
     logits = call.arguments["logits"][b]
     exponents = logits - logits.max()
@@ -181,13 +196,13 @@ def _sort_by_weight(call: CompletedCall, b: int, are_probabilities: bool) -> tup
 
 
 def _mark_certain(ranked: CandidateTokens) -> CandidateTokens:
-    """Return the candidates, marked as certain if only the first token can be drawn."""
+    """Return the candidates with `is_certain` set if only the first token can be drawn."""
     is_certain = ranked.candidate_count == 1 and np.count_nonzero(ranked.may_be_first) == 1
     return replace(ranked, is_certain=bool(is_certain))
 
 
 def _check_sampling(call: CompletedCall, sequences: Sequences) -> Problems:
-    """Check the drawn tokens; if they are possible, check other results, frequencies and generator states."""
+    """Check the drawn tokens; if all are possible, check the other results, the frequencies and generator states."""
     problems = list(_check_tokens(call, sequences))
     yield from problems
     if not problems:
@@ -197,7 +212,7 @@ def _check_sampling(call: CompletedCall, sequences: Sequences) -> Problems:
 
 
 def _drawn_tokens(call: CompletedCall) -> Array:
-    """Return the token that each sequence draws at this step."""
+    """Return the id of the token that each sequence draws at the step of this call."""
     step, batch = call.arguments["step"], len(call.arguments["logits"])
     tokens: Array = call.results["output_ids"].reshape(-1)[step * batch :][:batch]
     return tokens
@@ -224,7 +239,7 @@ def _is_possible(ranked: CandidateTokens, token: int) -> bool:
 
 
 def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Problems:
-    """Check that the log-probabilities and `finished` agree with the drawn tokens."""
+    """Check that `cum_log_probs`, `output_log_probs` and `finished` agree with the drawn tokens."""
     tokens, arguments = _drawn_tokens(call), call.arguments
     is_unchanged = np.array([ranked is None or not ranked.is_draw for ranked in sequences])
     logarithm, total, changes, total_changes = np.zeros((4, len(sequences)))
@@ -252,7 +267,13 @@ def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Prob
 
 
 def _logarithm(call: CompletedCall, number: float, error: float) -> tuple[float, float]:
-    """Return the logarithm of a number with an error, and the change of the logarithm in the declared arithmetic."""
+    """Return the logarithm of a number, and the largest change of the logarithm that the declared arithmetic permits.
+
+    Args:
+        call: The call.
+        number: The number.
+        error: The largest permitted change of the number.
+    """
     result = np.log(number)
     return float(result), float(error / number + call.errors.error("log", np.asarray(number), result))
 
@@ -266,13 +287,23 @@ def _uncertain_sequences(sequences: Sequences) -> list[int]:
 
 
 def _weight_group(ranked: CandidateTokens, token: int) -> int:
-    """Return the index of the distinct weight that is nearest to the weight of `token`."""
+    """Return the position in `ranked.shares` of the distinct weight that is nearest to the weight of `token`."""
     weight = ranked.weights[ranked.ids == token][0]
     return int(np.argmin(np.abs(ranked.shares[0] - weight)))
 
 
 def _check_frequencies(call: CompletedCall, sequences: Sequences) -> Problems:
-    """Check that sequences with the same weights draw each weight with its probability, independently of each other."""
+    """Check that sequences draw tokens of each weight with the probability of the weight, and independently.
+
+    Only sequences with equal weights and limits are counted together.
+
+    Args:
+        call: The call.
+        sequences: The candidates of each sequence.
+
+    Yields:
+        A description of each deviation.
+    """
     alike: dict[Any, list[int]] = defaultdict(list)
     uncertain = _uncertain_sequences(sequences)
     for b in uncertain:
@@ -293,7 +324,15 @@ def _check_frequencies(call: CompletedCall, sequences: Sequences) -> Problems:
 
 
 def _make_score(sequences: Sequences, uncertain: Sequence[int]) -> Callable[[CompletedCall], Array]:
-    """Return a function that estimates the uniform number behind the token of each uncertain sequence, minus ½."""
+    """Return a function that estimates the random number from which each uncertain sequence drew its token, minus ½.
+
+    The random number is uniform in [0, 1). The estimate is the middle of the interval that belongs to tokens of the
+    drawn weight.
+
+    Args:
+        sequences: The candidates of each sequence.
+        uncertain: The numbers of the sequences that can draw more than one token.
+    """
 
     def estimate_uniforms(call: CompletedCall) -> Iterator[float]:
         """Iterate over the estimated uniform numbers, minus ½, of the uncertain sequences."""
@@ -312,7 +351,7 @@ def _require(ranked: CandidateTokens | None) -> CandidateTokens:
 
 
 def _check_equal_states(call: CompletedCall, sequences: Sequences) -> Problems:
-    """Check that sequences with equal logits and generator states draw the same token, anywhere in the batch."""
+    """Check that sequences with equal logits and generator states draw the same token, whatever their numbers are."""
     tokens = _drawn_tokens(call)
     first: dict[Any, int] = {}
     for b in _uncertain_sequences(sequences):

@@ -1,4 +1,7 @@
-"""Boxes: boxes of equal score may be selected in any order, and any of several smallest rectangles is valid."""
+"""Validators of box functions: non-maximum suppression, and smallest rectangles around points.
+
+Boxes of equal score may be selected in any order. If several smallest rectangles exist, any of them is valid.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,16 @@ from diopi_test.oracle.validators.properties import check_distinct_positions, ch
 from lib_rt.formats import format_of
 
 ROUNDINGS = 2
-"""The unit of a corner's error, in eps times the largest coordinate: one eps for each of the two rotations."""
+"""The unit of a corner's error in eps times the largest coordinate: one for each of the two rotations of a corner."""
 
 
 @validates("diopiNmsMmcv")
 def nms(call: CompletedCall) -> Problems:
-    """Check that selected boxes do not overlap, and each other box overlaps a selected box of at least its score."""
+    """Check non-maximum suppression: the selected boxes are all boxes that no better selected box overlaps.
+
+    Selected boxes must be in descending order of score and must not overlap. Every other box must overlap a selected
+    box whose score is at least as high.
+    """
     boxes, scores, selected = call.arguments["dets"], call.arguments["scores"], call.result
     problems = list(check_distinct_positions("out", selected, len(scores), 0))
     yield from problems
@@ -42,7 +49,11 @@ def nms(call: CompletedCall) -> Problems:
 def _find_overlapping(box: Array, boxes: Array, threshold: float, offset: int) -> Array:
     """Return a mask of the `boxes` whose intersection over union with `box` is above the threshold.
 
-    Boxes are (x1, y1, x2, y2); `offset`, 0 or 1, is added to widths and heights.
+    Args:
+        box: A box as (x1, y1, x2, y2).
+        boxes: Other boxes, [boxes, 4].
+        threshold: The threshold.
+        offset: The number that is added to widths and heights: 0, or 1 if coordinates are the numbers of pixels.
     """
 
     def area(x1: Array, y1: Array, x2: Array, y2: Array) -> Array:
@@ -56,7 +67,7 @@ def _find_overlapping(box: Array, boxes: Array, threshold: float, offset: int) -
 
 @validates("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(call: CompletedCall) -> Problems:
-    """Check that each result is a smallest rectangle around all points; its clockwise corners may start anywhere."""
+    """Check that each result is a smallest rectangle around all points; any of its clockwise corners may come first."""
     points = call.arguments["pointsets"].reshape(-1, 9, 2)
     corners = call.result.reshape(-1, 4, 2)
     unit = ROUNDINGS * format_of(call.dtypes["polygons"]).epsilon * np.abs(points).max((1, 2), initial=0)
@@ -73,9 +84,14 @@ def min_area_polygons(call: CompletedCall) -> Problems:
 
 
 def _corner_errors(corners: Array, points: Array, margin: Array) -> Array:
-    """Return the errors of corners, relative to the nearest smallest rectangle: [N, 4, 2].
+    """Return the difference of each corner from the corner of the nearest smallest rectangle, [N, 4, 2].
 
-    A rectangle counts as smallest if errors of its corners within the margin, [N], could make it the smallest.
+    A rectangle counts as smallest if errors of its corners within the margin could make it the smallest.
+
+    Args:
+        corners: The corners of the results, [N, 4, 2].
+        points: The points that each rectangle encloses, [N, 9, 2].
+        margin: The accepted error of the corners of each rectangle, [N].
     """
     rectangles, sizes, girths = _enclosing_rectangles(points)
     is_smallest = sizes <= (sizes + 2 * margin[:, np.newaxis] * girths).min(1, keepdims=True)
@@ -94,8 +110,15 @@ def _corner_errors(corners: Array, points: Array, margin: Array) -> Array:
 def _enclosing_rectangles(points: Array) -> tuple[Array, Array, Array]:
     """Return the rectangles around nine points whose sides are parallel to the line through any two of the points.
 
-    One of the rectangles is smallest, because a smallest rectangle has a side along an edge of the hull. The results
-    are the clockwise corners, [N, 81, 4, 2], the areas, and the sums of two sides.
+    One of these rectangles is a smallest one, because a smallest rectangle has a side along an edge of the convex hull
+    (H. Freeman, R. Shapira, "Determining the minimum-area encasing rectangle for an arbitrary closed curve", 1975).
+
+    Args:
+        points: Sets of nine points, [N, 9, 2].
+
+    Returns:
+        For each pair of points: the clockwise corners, [N, 81, 4, 2], the area, [N, 81], and the sum of width and
+        height, [N, 81].
     """
     differences = (points[:, :, np.newaxis] - points[:, np.newaxis]).reshape(-1, 81, 2)
     lengths = np.linalg.norm(differences, axis=-1, keepdims=True)

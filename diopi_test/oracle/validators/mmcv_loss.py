@@ -1,4 +1,4 @@
-"""Nearest points: any of several points at the same distance is valid."""
+"""The validator of the nearest points in the Chamfer distance: any of several points at the same distance is valid."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ from diopi_test.oracle.validators.properties import check_elements
 
 @validates("diopiChamferDistanceMmcv")
 def chamfer_distance(call: CompletedCall) -> Problems:
-    """Check that both index results refer to nearest points of the opposite set."""
+    """Check that `idx1` and `idx2` refer to nearest points of the opposite set."""
     xyz1, xyz2 = call.arguments["xyz1"], call.arguments["xyz2"]
     yield from _check_nearest("idx1", call.results["idx1"], xyz1, xyz2)
     yield from _check_nearest("idx2", call.results["idx2"], xyz2, xyz1)
 
 
 def _check_nearest(name: str, positions: Array, points: Array, candidates: Array) -> Problems:
-    """Check that each position refers to a candidate at the smallest distance, apart from rounding."""
+    """Check that each position refers to a candidate at the smallest distance; rounding may decide between candidates.
+
+    Args:
+        name: The name of the result.
+        positions: The position of the nearest candidate of each point, [batch, points].
+        points: The points, [batch, points, coordinates].
+        candidates: The points of the opposite set, [batch, candidates, coordinates].
+
+    Yields:
+        A description of each problem.
+    """
     outside = (positions < 0) | (positions >= candidates.shape[1])
     yield from check_elements(name, ~outside, positions, f"positions from 0 to {candidates.shape[1] - 1}")
     if not outside.any():

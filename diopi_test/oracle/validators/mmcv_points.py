@@ -1,4 +1,7 @@
-"""Points selected by distance: any of several points at the same distance is valid."""
+"""Validators of functions that select points by distance: any of several points at the same distance is valid.
+
+Distances are squared Euclidean distances.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from diopi_test.oracle.validators.properties import check_distinct_positions, ch
 from lib_rt.formats import format_of
 
 FAR = 1e10
-"""The initial squared distance of a point, before any point is selected."""
+"""The distance of each point from the selected points before a point is selected; the value is that of MMCV."""
 
 
 def _distances(x: Array, y: Array) -> Array:
-    """Return the squared distances between points (…, 3) and points (…, 3), which broadcast."""
+    """Return the distances between the points x and y, both (…, 3), which broadcast."""
     return np.asarray(np.square(x - y).sum(-1))
 
 
 def _distance_tolerance(dtype: Dtype) -> float:
-    """Return the accepted relative error of a squared distance in `dtype`: K eps."""
+    """Return the accepted relative error of a distance in `dtype`: K eps."""
     return K * format_of(dtype).epsilon
 
 
@@ -34,7 +37,7 @@ def _distance_tolerance(dtype: Dtype) -> float:
 def _check_furthest(
     name: str, chosen: Array, distances_from: Callable[[int], Array], points: int, slack: float
 ) -> Problems:
-    """Check that the first point is 0 and each later point is furthest from all points selected before it."""
+    """Check that point 0 is selected first, and then always a point that is furthest from the selected points."""
     outside = (chosen < 0) | (chosen >= points)
     if outside.any():
         yield f"{name}: index {chosen[outside][0]}, expected one from 0 to {points - 1}"
@@ -65,7 +68,7 @@ def furthest_point_sampling(call: CompletedCall) -> Problems:
 
 @validates("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(call: CompletedCall) -> Problems:
-    """Check that each selected point is furthest from the points before it, by a given matrix of exact distances."""
+    """Check that each selected point is furthest from the points before it, by the distances `points_dist`."""
     for batch, (chosen, distances) in enumerate(zip(call.result, call.arguments["points_dist"], strict=True)):
         yield from _check_furthest(f"idx_tensor[{batch}]", chosen, distances.__getitem__, len(distances), 0.0)
 
@@ -75,7 +78,10 @@ def furthest_point_sampling_with_dist(call: CompletedCall) -> Problems:
 
 @validates("diopiKnnMmcv")
 def knn(call: CompletedCall) -> Problems:
-    """Check that the k points are distinct and as near as the k nearest points, and that unused slots are 0."""
+    """Check that the k points of each center are distinct and as near as its k nearest points.
+
+    If there are fewer than k points, the unused elements of the result must be 0.
+    """
     points, centers = call.arguments["xyz_tensor"], call.arguments["new_xyz_tensor"]
     indices: Array = call.results["idx_tensor"]
     neighbor_count = min(points.shape[1], indices.shape[-1])

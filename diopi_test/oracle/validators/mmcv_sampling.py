@@ -1,4 +1,7 @@
-"""The gradient of a temporal shift: shifting back is valid, and so is shifting forward again, as MMCV does."""
+"""The validator of the gradient of a temporal shift, which has two valid results.
+
+The mathematical gradient shifts `grad_output` back. MMCV shifts it forward again, as the function itself does.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from diopi_test.oracle.validators import Array, CompletedCall, Problems, validat
 
 
 def _shift_frames(frames: Array, shift: Array, direction: int) -> Array:
-    """Return frames (N, T, C, S), each moved by `direction` times its shift; 0 where there is no source frame."""
+    """Return frames in which each channel is moved along the time axis; 0 where there is no source frame.
+
+    Args:
+        frames: The frames, [samples, time, channels, pixels].
+        shift: The number of time steps by which each group of channels is moved, [samples, groups].
+        direction: 1 to move by `shift`, −1 to move back.
+    """
     n, t, c, _ = frames.shape
     shifts = np.repeat(shift, c // max(shift.shape[1], 1), 1)[:, np.newaxis]
     source = np.arange(t)[:, np.newaxis] - direction * shifts
@@ -25,7 +34,7 @@ def _is_identical(x: Array, y: Array) -> bool:
 
 @validates("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(call: CompletedCall) -> Problems:
-    """Check that the whole gradient is `grad_output`, shifted in one of the two directions without rounding."""
+    """Check that the gradient is exactly `grad_output`, shifted in one of the two directions as a whole."""
     grad_output, shift = call.arguments["grad_output"], call.arguments["shift"]
     if not grad_output.size:
         return

@@ -1,4 +1,7 @@
-"""Voxelization: the voxels may have any order, and a full voxel may contain any of its points."""
+"""The validator of hard voxelization, which sorts points into the cells (voxels) of a grid.
+
+The voxels may be in any order. If a cell has more points than a voxel can contain, any of the points are valid.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,13 @@ def hard_voxelize(call: CompletedCall) -> Problems:
 
 
 def _group_points_by_cell(points: Array, voxel_size: Array, coors_range: Array) -> dict[tuple[int, ...], list[Array]]:
-    """Return the points of each nonempty cell (z, y, x)."""
+    """Return the points of each nonempty cell; the key is the index of the cell in the order z, y, x.
+
+    Args:
+        points: The points, [points, features]; the first three features are x, y and z.
+        voxel_size: The size of a cell along x, y and z.
+        coors_range: The least x, y and z of the grid, then the largest ones.
+    """
     points_by_cell = defaultdict(list)
     sizes = [round(float(extent)) for extent in (coors_range[3:] - coors_range[:3]) / voxel_size]
     for point in points:

@@ -1,4 +1,7 @@
-"""Checks of properties that several results can have: order, distinct positions, elements of a set."""
+"""Checks of properties that several valid results have in common: order, distinct positions, elements of a set.
+
+Each function `check_…` takes the name of a result for messages, and yields a description of each problem.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ Mask = NDArray[np.bool_]
 
 
 def is_identical(x: Array, y: Array) -> Mask:
-    """Return where elements are the same number: zeros have the same sign, NaNs are the same, complex parts agree."""
+    """Return a mask of the elements that are the same number.
+
+    Zeros must have the same sign, NaNs are the same, and both parts of complex numbers must be the same.
+    """
     if np.iscomplexobj(x):
         return is_identical(x.real, y.real) & is_identical(x.imag, y.imag)
     signs: Mask = np.signbit(x) == np.signbit(y)
@@ -22,19 +28,19 @@ def is_identical(x: Array, y: Array) -> Mask:
 
 
 def is_equal(x: Array, y: Array) -> Mask:
-    """Return where elements are equal; zeros of both signs are equal, and so are NaNs."""
+    """Return a mask of the elements that are equal; zeros of both signs are equal, and so are NaNs."""
     equals: Mask = x == y
     return equals | _are_both_nan(x, y)
 
 
 def _are_both_nan(x: Array, y: Array) -> Mask:
-    """Return where the elements of both arrays are NaN."""
+    """Return a mask of the elements that are NaN in both arrays."""
     is_nan: Mask = (x != x) & (y != y)
     return is_nan
 
 
 def check_distinct_positions(name: str, positions: Array, length: int, axis: int) -> Problems:
-    """Check that `positions` are in [0, length) and distinct along `axis`."""
+    """Check that all `positions` are in [0, length), and that the positions of each slice along `axis` are distinct."""
     outside = (positions < 0) | (positions >= length)
     if outside.any():
         yield f"{name}: {_describe_first(outside)}: {positions[outside][0]}, expected a position from 0 to {length - 1}"
@@ -46,14 +52,24 @@ def check_distinct_positions(name: str, positions: Array, length: int, axis: int
 
 
 def check_elements(name: str, is_valid: Mask, actual: Array, description: str) -> Problems:
-    """Check that every element of `actual` is valid; `description` names valid elements in a message."""
+    """Check that every element of a result is valid.
+
+    Args:
+        name: the name of the result.
+        is_valid: a mask of the valid elements.
+        actual: the result, of the same shape.
+        description: a noun phrase for valid elements, which completes the message "… are not …".
+
+    Yields:
+        A description of the invalid elements.
+    """
     if not is_valid.all():
         count = f"{int((~is_valid).sum())} of {is_valid.size} elements"
         yield f"{name}: {count} are not {description}, {_describe_first(~is_valid)}: {actual[~is_valid][0]}"
 
 
 def check_order(name: str, values: Array, axis: int, descending: bool) -> Problems:
-    """Check that values ascend along `axis`, or descend if `descending`; NaN is the largest."""
+    """Check that values ascend along `axis`, or descend if `descending`; NaN counts as the largest value."""
     rows = np.moveaxis(values, axis, -1)
     before, after = rows[..., :-1], rows[..., 1:]
     if descending:
@@ -65,20 +81,26 @@ def check_order(name: str, values: Array, axis: int, descending: bool) -> Proble
 
 
 def _is_less(x: Array, y: Array) -> Mask:
-    """Return where x is less than y; NaN is greater than every number."""
+    """Return a mask of the elements for which x is less than y; NaN is greater than every number."""
     less: Mask = (x < y) | ((y != y) & (x == x))
     return less
 
 
 def check_same_elements(name: str, values: Array, expected: Array, axis: int) -> Problems:
-    """Check that `values` are the elements of `expected` along `axis` in any order; zeros of any sign are equal."""
+    """Check that each slice of `values` along `axis` has the elements of the slice of `expected`, in any order.
+
+    Zeros of both signs are equal.
+
+    Yields:
+        A description of the problem.
+    """
     is_valid = is_equal(np.sort(values, axis), np.sort(expected, axis))
     if not is_valid.all():
         yield f"{name}: the elements along axis {axis} differ from the expected elements, in any order"
 
 
 def check_written_values(name: str, actual: Array, before: Array, places: Array, values: Array) -> Problems:
-    """Check that each element is one of the `values` written to its place, or unchanged if no value is written there.
+    """Check that each element is one of the values that are written to it, or unchanged if none is written to it.
 
     Args:
         name: the name of the result.
@@ -99,7 +121,7 @@ def check_written_values(name: str, actual: Array, before: Array, places: Array,
 
 
 def check_rows_come_from(name: str, rows: Array, candidates: Array) -> Problems:
-    """Check that each of `rows` (along the first axis) is identical to a row of `candidates`."""
+    """Check that each row of `rows` is identical to a row of `candidates`; rows are entries along the first axis."""
     pairs = is_identical(rows[:, np.newaxis], candidates[np.newaxis]).reshape(len(rows), len(candidates), -1)
     is_valid: Mask = np.asarray(np.any(np.all(pairs, -1), -1))
     yield from check_elements(name, is_valid, rows, "elements of the input")

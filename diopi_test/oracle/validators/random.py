@@ -1,6 +1,8 @@
-"""Random numbers: range, moments and distribution, and independence between elements and between calls.
+"""Validators of random numbers: range, moments and distribution, and independence between elements and between calls.
 
-The check `draws` tests that equal generator states give equal results, and that the state advances.
+The module `statistics` contains the tests and describes their probability of a false alarm. *Redraws* are further calls
+with the same arguments that must draw different numbers. The check `draws` of the suite tests separately that equal
+generator states give equal results, and that the state advances.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from lib_rt.dtypes import integer_range, to_numpy
 from lib_rt.formats import format_of, ulp
 
 ALL_RESULTS = "the results of all calls"
-"""The name in messages of the numbers that a call and its redraws with other generator states draw."""
+"""The name in messages of all numbers that a call and its redraws draw together."""
 
 
 def _result_name(call: CompletedCall) -> str:
@@ -46,7 +48,10 @@ def _result_dtype(call: CompletedCall) -> Dtype:
 
 
 def _is_flushed(result: Array, expected: Array, dtype: Dtype) -> Array:
-    """Return where the result is 0 and the expected number is 0 or subnormal: it was flushed to zero."""
+    """Return a mask of the elements that are 0 although a subnormal number is expected, which vendors may flush to 0.
+
+    Elements for which 0 is expected are included.
+    """
     flushed: Array = (result == 0) & (np.abs(expected) < format_of(dtype).tiny)
     return flushed
 
@@ -55,7 +60,7 @@ def _is_flushed(result: Array, expected: Array, dtype: Dtype) -> Array:
 
 
 def _check_zeros_and_ones(name: str, values: Array) -> list[str]:
-    """Return the problem of a result that has elements other than 0 and 1, as a list; an empty list if it has none."""
+    """Return a list with a description of the elements other than 0 and 1; an empty list if there are none."""
     return list(check_elements(name, (values == 0) | (values == 1), values, "0 or 1"))
 
 
@@ -72,9 +77,10 @@ def bernoulli(call: CompletedCall) -> Problems:
 
 @validates("diopiDropout", "diopiDropoutInp")
 def dropout(call: CompletedCall) -> Problems:
-    """Check that the mask is random and determines the result.
+    """Check that elements of the mask are independent and 1 with probability 1 − p, and that it determines the result.
 
-    If the call has no result for the mask, the elements of the result that are not 0 count as the mask.
+    The result must be input · mask / (1 − p). If the call has no result for the mask, an element of the mask is 1 where
+    the result is not 0.
     """
     p, input, (name, out) = call.arguments["p"], call.arguments["input"], next(iter(call.results.items()))
     mask = _dropout_mask(call)
@@ -92,7 +98,7 @@ def dropout(call: CompletedCall) -> Problems:
 
 
 def _dropout_mask(call: CompletedCall) -> Array:
-    """Return the mask; if it is omitted, 1 for the elements of the result that are not zero."""
+    """Return the dropout mask as integers; if the call has no result for it, 1 where the result is not 0."""
     mask = call.results["mask"] if "mask" in call.results else call.results[_result_name(call)] != 0
     return mask.astype(np.int64)
 
@@ -118,7 +124,10 @@ def random(call: CompletedCall) -> Problems:
 
 
 def _largest_drawn_integer(dtype: Dtype) -> int:
-    """Return the largest integer that is drawn without an upper bound; 2ᵖ for floating-point types with p bits."""
+    """Return the largest integer that is drawn if the call states no upper bound.
+
+    It is the largest integer of an integer type, and 2ᵖ for a floating-point type with p significant bits.
+    """
     return int(2 ** format_of(dtype).precision) if is_floating(dtype) else integer_range(dtype)[1]
 
 
@@ -173,13 +182,13 @@ def normal(call: CompletedCall) -> Problems:
 
 
 def _is_random(mean: Array, std: Array) -> Array:
-    """Return where the distribution is not degenerate and has finite parameters."""
+    """Return a mask of the elements whose distribution has a positive standard deviation and finite parameters."""
     result: Array = (std > 0) & np.isfinite(mean) & np.isfinite(std)
     return result
 
 
 def _standard_scores(sample: Array, mean: Array, std: Array) -> Array:
-    """Return the standard score of each element with a nondegenerate distribution."""
+    """Return (sample − mean) / std of each element for which `_is_random` is true, as a vector."""
     is_random = _is_random(mean, std)
     result: Array = (sample[is_random] - mean[is_random]) / std[is_random]
     return result
@@ -190,7 +199,7 @@ def _standard_scores(sample: Array, mean: Array, std: Array) -> Array:
 
 @validates("diopiRandperm")
 def randperm(call: CompletedCall) -> Problems:
-    """Check that the result is a random permutation of 0 … n − 1."""
+    """Check that the result is a random permutation of 0 … n − 1, independent of the permutations of the redraws."""
     sample = call.result
     problems = list(check_elements("out", np.isfinite(sample), sample, "positions"))
     problems = problems or list(check_distinct_positions("out", sample, sample.size, 0))
@@ -202,7 +211,7 @@ def randperm(call: CompletedCall) -> Problems:
 
 @validates("diopiMultinomial")
 def multinomial(call: CompletedCall) -> Problems:
-    """Check drawn categories: their frequencies, and independence between draws and calls."""
+    """Check that categories are drawn as often as their weights predict, and independently between draws and calls."""
     weights = np.atleast_2d(call.arguments["input"])
     rows = np.atleast_2d(call.result)
     inside = (rows >= 0) & (rows < weights.shape[1])
@@ -225,16 +234,25 @@ def multinomial(call: CompletedCall) -> Problems:
 
 
 def _check_with_replacement(weights: Array, rows: Array) -> Problems:
-    """Check that the categories of each row are drawn in proportion to the weights."""
+    """Check draws with replacement: each category is drawn in proportion to its weight.
+
+    Args:
+        weights: the weight of each category, [rows, categories].
+        rows: the drawn categories, [rows, draws].
+
+    Yields:
+        A description of each deviation.
+    """
     for row, sample in _group_equal_rows(weights, rows):
         hits = np.bincount(sample.reshape(-1), minlength=row.size)
         yield from check_counts("out: a category is drawn", hits, sample.size, row / row.sum())
 
 
 def _check_without_replacement(weights: Array, rows: Array) -> Problems:
-    """Check draws without replacement: distinct categories with the expected frequencies, weight 0 last.
+    """Check draws without replacement: categories are distinct and have the expected frequencies.
 
-    The first category of a row is the first that was drawn, as in torch.multinomial.
+    Categories of weight 0 are drawn only if no other categories remain. The first category of a row is the first that
+    was drawn, as in torch.multinomial.
 
     Args:
         weights: the weight of each category, [rows, categories].
@@ -262,7 +280,7 @@ def _check_without_replacement(weights: Array, rows: Array) -> Problems:
 
 
 def _inclusion_probabilities(weights: Array, draws: int) -> Array:
-    """Return, for each category, the probability that `draws` draws without replacement include it."""
+    """Return the probability of each category to be among `draws` draws without replacement."""
     included = np.zeros(weights.size)
     for first in np.flatnonzero(weights) if draws else ():
         remaining_weights = np.where(np.arange(weights.size) == first, 0, weights)
@@ -273,6 +291,6 @@ def _inclusion_probabilities(weights: Array, draws: int) -> Array:
 
 
 def _group_equal_rows(weights: Array, rows: Array) -> Iterator[tuple[Array, Array]]:
-    """Iterate over the distinct rows of weights; with each, return the draws of all rows with these weights."""
+    """Iterate over the distinct rows of `weights`, each with the draws in `rows` of all rows with these weights."""
     distinct, groups = np.unique(weights, axis=0, return_inverse=True)
     return ((row, rows[groups.reshape(-1) == number]) for number, row in enumerate(distinct))

@@ -1,4 +1,7 @@
-"""Sorting, selection of the largest or smallest, and distinct values: equal elements may have any order."""
+"""Validators of sorting, of the selection of the largest or smallest elements, and of distinct values.
+
+Equal elements may be in any order, so that their positions are not determined.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,17 @@ from diopi_test.oracle.validators.properties import (
 
 
 def _check_and_select(call: CompletedCall, positions: Array, name: str, axis: int) -> tuple[list[str], Array]:
-    """Return the problems of positions along `axis`, and the elements of the input there if there are no problems."""
+    """Check positions along an axis of the input, and select the elements of the input at these positions.
+
+    Args:
+        call: The call, with the argument `input`.
+        positions: The positions, with the shape of the input except along the axis.
+        name: The name of the result that consists of the positions.
+        axis: The axis.
+
+    Returns:
+        The problems of the positions, and the selected elements; the positions themselves if there are problems.
+    """
     input = np.atleast_1d(call.arguments["input"])
     positions = np.atleast_1d(positions)
     problems = list(check_distinct_positions(name, positions, input.shape[axis], axis))
@@ -65,7 +78,10 @@ def topk(call: CompletedCall) -> Problems:
 
 @validates("diopiUnique")
 def unique(call: CompletedCall) -> Problems:
-    """Check the distinct values in order; each must be an element (or slice) of input with its sign of zero."""
+    """Check that `out` has the distinct elements of the input, or the distinct slices along `dim`, in ascending order.
+
+    Zeros of both signs are equal, and either of them may represent them in the result if the input contains it.
+    """
     input, dim, out = call.arguments["input"], call.arguments["dim"], call.results["out"]
     yield from check_elements("out", is_equal(out, call.expected["out"]), out, "the distinct values in order")
     if dim is None:

@@ -1,11 +1,15 @@
-"""Statistical tests of random numbers; all tests of a case together have a probability of a false alarm below 1e-9.
+"""Statistical tests of random numbers.
 
+A test computes the probability of the observed numbers if they have the expected distribution. It reports a problem if
+the probability is below `LEVEL`. All tests of a case together report a problem by chance with a probability below 1e-9.
 The probabilities are exact or upper bounds for any number of elements, except for the normal approximation of
-correlations. Results are rounded. The distribution function at the number before rounding is therefore only known to
-lie between two bounds, `low` and `high`.
+correlations.
 
-The *redraws* of a call are further calls with the same arguments that must draw different random numbers. They are
-passed by their description, such as "another seed".
+Results are rounded. The distribution function at the number before rounding is therefore known only to lie between two
+bounds, `low` and `high`.
+
+The *redraws* of a call are further calls with the same arguments that must draw different random numbers. A mapping
+contains them by their description, such as "another seed".
 """
 
 from __future__ import annotations
@@ -28,21 +32,21 @@ LEVEL = FALSE_ALARM / 1000
 """
 
 MAX_SHIFTED = 2**20
-"""The largest number of elements that a test of correlation uses, because more elements would only take more time."""
+"""The largest number of elements that a test of correlation uses, which limits its time."""
 
 MIN_ELEMENTS = 200
-"""The least number of elements for a test of correlation: with fewer, a correlation is not normally distributed."""
+"""The least number of elements for a test of correlation. With fewer, a correlation is not normally distributed."""
 
 MAX_COUNTED_SPAN = 200
-"""The largest number of different integers whose occurrences are counted one by one."""
+"""The largest range of integers for which the occurrences of each integer are counted."""
 
 
 def report_unlikely(description: str, probability: float) -> Problems:
-    """Yield a problem if an event has happened whose probability is below `LEVEL`.
+    """Yield a problem if the probability of an event that has happened is below `LEVEL`.
 
     Args:
-        description: The event.
-        probability: An upper bound of its probability if the numbers have the right distribution.
+        description: A sentence that describes the event.
+        probability: An upper bound of its probability if the numbers have the expected distribution.
 
     Yields:
         The description with the probability, or nothing.
@@ -55,11 +59,11 @@ def check_counts(name: str, hits: Any, trials: Any, probabilities: Any, slack: f
     """Check that `hits` successes in `trials` trials are plausible for a binomial distribution, element by element.
 
     Args:
-        name: what is counted.
+        name: a description of what is counted.
         hits: the numbers of successes.
         trials: the numbers of trials.
         probabilities: the probabilities of a success.
-        slack: by how much the probabilities may differ.
+        slack: the largest difference of the true probabilities from `probabilities` that is accepted.
 
     Yields:
         A description of the least plausible number of successes.
@@ -74,11 +78,11 @@ def check_counts(name: str, hits: Any, trials: Any, probabilities: Any, slack: f
 
 
 def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) -> Problems:
-    """Check draws of 0 and 1: each is 1 with probability `p`, and independent of the others and of `redraws`.
+    """Check draws of 0 and 1: each is 1 with probability `p`, and independent of other draws and of the redraws.
 
     Args:
-        name: what is drawn.
-        heads: the draws.
+        name: a description of what is drawn.
+        heads: the draws, 0 or 1.
         p: the probabilities of 1; they broadcast to `heads`.
         redraws: the draws of further calls by description, in the shape of `heads`.
 
@@ -123,7 +127,7 @@ def check_distribution(name: str, low: Array, high: Array) -> Problems:
     if count:
         steps = np.arange(count + 1) / count
         distance = float(max((steps[1:] - high).max(), (low - steps[:-1]).max(), 0))
-        probability = 2 * float(special.smirnov(count, distance))  # of a distance above or below
+        probability = 2 * float(special.smirnov(count, distance))  # factor 2: the distance may be above or below
         yield from report_unlikely(f"{name}: is {distance:.3g} away from its distribution", probability)
         yield from report_unlikely(
             f"{name}: the upper end of the distribution is not reached", float(high[-1]) ** count
@@ -134,7 +138,7 @@ def check_distribution(name: str, low: Array, high: Array) -> Problems:
 
 
 def check_standard_normal(name: str, z: Array, slack: Array) -> Problems:
-    """Check that `z`, known within ±`slack`, is a sample of N(0, 1): its mean, variance and distribution."""
+    """Check that numbers `z`, with rounding errors up to `slack`, are a sample of the standard normal distribution."""
     if not z.size:
         return
     size, inexact = np.abs(z), float(slack.mean())
@@ -152,7 +156,7 @@ def check_standard_normal(name: str, z: Array, slack: Array) -> Problems:
 
 
 def check_uniform_integers(name: str, sample: Array, low: int, span: int) -> Problems:
-    """Check that `sample` is uniform over the integers from `low` to `low` + `span` − 1."""
+    """Check that `sample` is uniformly distributed over the integers from `low` to `low` + `span` − 1."""
     places = sample.reshape(-1).astype(np.float64) - low
     if span <= MAX_COUNTED_SPAN:
         numbers = np.bincount(places.astype(np.int64), minlength=span)
@@ -164,7 +168,7 @@ def check_uniform_integers(name: str, sample: Array, low: int, span: int) -> Pro
 
 
 def check_permutation(name: str, sample: Array) -> Problems:
-    """Check that `sample`, a permutation of 0 … n − 1, has few fixed points and no correlation with 0, 1, …, n − 1."""
+    """Check that a permutation of 0 … n − 1 is random: few fixed points, and no correlation with 0, 1, …, n − 1."""
     identity = np.arange(sample.size)
     fixed = int((sample == identity).sum())
     probability = float(special.gammainc(fixed, 1.0))  # that a Poisson variable with mean 1 is at least `fixed`
@@ -188,13 +192,22 @@ def check_repeated_positions(name: str, samples: Array) -> Problems:
     repeated = np.flatnonzero((samples == samples[0]).all(0))
     if count > 1 and repeated.size:
         place = int(repeated[0])
-        probability = min(1.0, size * float(size) ** (1 - count))  # of any of the elements
+        probability = min(1.0, size * float(size) ** (1 - count))  # that any of the elements is the same in all
         description = f"{name}: element {place} is {samples[0, place]:g} in all of {count} calls"
         yield from report_unlikely(description, probability)
 
 
 def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> Problems:
-    """Check that elements are uncorrelated with each other and with redraws, at shifts up to half their number."""
+    """Check that elements are uncorrelated with each other and with the redraws, at shifts up to half their number.
+
+    Args:
+        name: the name of the result.
+        sample: the elements.
+        redraws: the elements of further calls by description, in the shape of `sample`.
+
+    Yields:
+        A description of each correlation.
+    """
     yield from report_unlikely(
         f"{name}: elements depend on elements of the same call", correlation_probability(sample, sample)
     )
@@ -215,7 +228,7 @@ def score_redraws(call: CompletedCall, score: Callable[[CompletedCall], Array]) 
 
 
 def correlation_probability(x: Array, y: Array) -> float:
-    """Return the probability that independent samples correlate as much as x and y at some shift.
+    """Return the probability that independent samples have as large a correlation as x and y at any shift.
 
     The shifts go up to half the size of the samples.
 
@@ -237,13 +250,13 @@ def correlation_probability(x: Array, y: Array) -> float:
 
 
 def coin_correlation_bound(x: Array, y: Array, variance: Array) -> float:
-    """Return an upper bound of the probability that independent coins correlate as much as x and y at some shift.
+    """Return an upper bound of the probability that independent coins are as correlated as x and y at any shift.
 
-    If only few coins are uncertain, few products are not zero, and their sum is not normally distributed. Therefore the
-    bound is that of G. Bennett, "Probability inequalities for the sum of independent random variables", 1962.
+    If only a few coins are uncertain, few products are not zero, and their sum is not normally distributed. The bound
+    is that of G. Bennett, "Probability inequalities for the sum of independent random variables", JASA 57, 1962.
 
     Args:
-        x: the results of coins, 0 or 1, minus their probabilities.
+        x: the deviations of coins: their results, 0 or 1, minus the probabilities of 1.
         y: the deviations of further coins, or x itself for coins of the same call, which excludes shift 0.
         variance: the variance of each coin.
 
