@@ -209,8 +209,9 @@ def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, en
     """Select every step-th index of axis dim from start up to, but not including, end.
 
     The result is input[start:end:step] along axis dim. A negative start or end counts from the end of the axis. Both
-    are then clamped to the range of the axis. If end is not greater than start, nothing is selected. null_out has the
-    shape of input, but the size of axis dim is the number of selected indices. Errors: a 0-d input, step < 1.
+    are then clamped to the range of the axis. If end is not greater than start, nothing is selected. `null_out` is the
+    result, which is not NULL despite its name. It has the shape of input, but the size of axis dim is the number of
+    selected indices. Errors: a 0-d input, step < 1.
 
     Source: torch.ops.aten.slice.
     """

@@ -106,7 +106,7 @@ def diopiMatmulBackward(
 
 @prototype(dtypes=(*numeric, *complexes), backward="diopiLinearBackward", multiplies_matrices=True)
 def diopiLinear(ctx: Context, out: Out, input: In, weight: In, bias: In | None):
-    """Compute the affine map input weightᵀ + bias.
+    """Compute the affine map input @ weightᵀ + bias.
 
     - input: (…, in), of rank 1 or more.
     - weight: (out, in).
@@ -262,7 +262,8 @@ def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"]
 def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, compute_mode: i64 | None):
     """Compute the distance of every pair of rows of input1 and input2: (Σ |x − y|^p)^(1/p).
 
-    input1 is (…, P, M), input2 is (…, R, M), and out is (…, P, R). p selects the distance:
+    input1 is (…, P, M), input2 is (…, R, M), and out is (…, P, R). Σ is the sum over the M coordinates. p selects the
+    distance:
 
     - p = 0 gives the number of coordinates that differ.
     - p = inf gives the largest |x − y|.

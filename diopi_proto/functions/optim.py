@@ -233,10 +233,12 @@ def diopiClipGradNorm(
     """Scale num_grads gradients to a total norm of at most max_norm: g ← g · min(1, max_norm/(total + 1e−6)).
 
     total is the vector norm of order norm_type (see `diopiNorm`) of the norms of the individual gradients, which have
-    the same order. It is written to *out before the call returns. The order ∞ gives the largest |g|, and the order 0
-    gives the number of gradients that have a nonzero element. If there is no gradient, total is 0. Dtypes and shapes
-    may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is an error and does not change the
-    gradients.
+    the same order. The order ∞ gives the largest |g|, and the order 0 gives the number of gradients that have a nonzero
+    element. If there is no gradient, total is 0. The call writes total to *out before it returns.
+
+    The dtypes and shapes of the gradients may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is
+    an error and does not change the gradients. If error_if_nonfinite is false, the gradients are multiplied by the NaN
+    or 0 that the formula gives.
 
     Source: torch.nn.utils.clip_grad_norm_.
     """

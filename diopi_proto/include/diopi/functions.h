@@ -4061,8 +4061,9 @@ DIOPI_WEAK diopiError_t diopiSliceScatter(diopiContextHandle_t ctx, diopiTensorH
  * Select every step-th index of axis dim from start up to, but not including, end.
  *
  * The result is input[start:end:step] along axis dim. A negative start or end counts from the end of the axis. Both
- * are then clamped to the range of the axis. If end is not greater than start, nothing is selected. null_out has the
- * shape of input, but the size of axis dim is the number of selected indices. Errors: a 0-d input, step < 1.
+ * are then clamped to the range of the axis. If end is not greater than start, nothing is selected. `null_out` is the
+ * result, which is not NULL despite its name. It has the shape of input, but the size of axis dim is the number of
+ * selected indices. Errors: a 0-d input, step < 1.
  *
  * Source: torch.ops.aten.slice.
  *
@@ -4134,7 +4135,7 @@ DIOPI_WEAK diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle
                                      diopiConstTensorHandle_t input);
 
 /**
- * Compute the affine map input weightᵀ + bias.
+ * Compute the affine map input @ weightᵀ + bias.
  *
  * - input: (…, in), of rank 1 or more.
  * - weight: (out, in).
@@ -4236,10 +4237,12 @@ DIOPI_WEAK diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t p
  * Scale num_grads gradients to a total norm of at most max_norm: g ← g · min(1, max_norm/(total + 1e−6)).
  *
  * total is the vector norm of order norm_type (see `diopiNorm`) of the norms of the individual gradients, which have
- * the same order. It is written to *out before the call returns. The order ∞ gives the largest |g|, and the order 0
- * gives the number of gradients that have a nonzero element. If there is no gradient, total is 0. Dtypes and shapes
- * may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is an error and does not change the
- * gradients.
+ * the same order. The order ∞ gives the largest |g|, and the order 0 gives the number of gradients that have a nonzero
+ * element. If there is no gradient, total is 0. The call writes total to *out before it returns.
+ *
+ * The dtypes and shapes of the gradients may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is
+ * an error and does not change the gradients. If error_if_nonfinite is false, the gradients are multiplied by the NaN
+ * or 0 that the formula gives.
  *
  * Source: torch.nn.utils.clip_grad_norm_.
  *
@@ -4712,7 +4715,8 @@ DIOPI_WEAK diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTenso
 /**
  * Compute the distance of every pair of rows of input1 and input2: (Σ |x − y|^p)^(1/p).
  *
- * input1 is (…, P, M), input2 is (…, R, M), and out is (…, P, R). p selects the distance:
+ * input1 is (…, P, M), input2 is (…, R, M), and out is (…, P, R). Σ is the sum over the M coordinates. p selects the
+ * distance:
  *
  * - p = 0 gives the number of coordinates that differ.
  * - p = inf gives the largest |x − y|.

@@ -182,6 +182,8 @@ DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, 
 /**
  * Determine k and p of top-k sampling for each sequence, and write them to top_ks and top_ps.
  *
+ * k is the number of tokens to choose from, and p is their share of the probability.
+ *
  * 1. k is top_ks[b] if top_ks_size > 1, else top_k. p is top_ps[b] if top_ps_size > 1, else top_p.
  * 2. If k and p are both 0, k becomes 1.
  * 3. If k > 0 and p is 0, p becomes 1.
@@ -220,10 +222,12 @@ DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, d
  * 6. If sequence_lengths and finished are both passed, sequence_lengths[b] increases by 1, and finished[b] becomes
  *    whether the id equals end_ids[b].
  *
- * output_ids: [times, B]. logits: [B, vocab_size_padded]; the call may overwrite it, and every column counts as a
- * token. All other tensors: [B]. A NULL flag is false everywhere, and a NULL result is not computed. generators: B
- * generators. A generator advances when it is used. u depends only on the generator's seed and offset, not on the
- * position in the batch.
+ * - output_ids: [times, B].
+ * - logits: [B, vocab_size_padded]. The call may overwrite it, and every column counts as a token.
+ * - generators: B generators. A generator advances when it is used. u depends only on the seed and the offset of the
+ *   generator, not on the position in the batch.
+ * - all other tensors: [B]. If skip_decode or finished is NULL, it is false everywhere. If cum_log_probs or
+ *   output_log_probs is NULL, it is not computed.
  *
  * Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
  *
