@@ -104,7 +104,7 @@ def diopiGelu(ctx: Context, out: Out, input: In, approximate: Literal["none", "t
       distribution.
     - "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))).
 
-    The result for −∞ is unspecified.
+    The result is ∞ for ∞. It is unspecified for −∞, because PyTorch computes −∞ · 0.
 
     Source: Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415; torch.nn.functional.gelu.
     """
