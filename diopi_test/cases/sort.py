@@ -53,7 +53,7 @@ def draw_neighbors(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permutation(middle + steps * (format_of(dtype).epsilon if is_inexact(dtype) else 1))
 
 
-PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
+PRECISE_DTYPES = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
 """Element types whose numbers lose digits in a conversion to the next narrower type."""
 
 FEW_VALUES = integer_values(0, 3)
@@ -62,7 +62,7 @@ FEW_VALUES = integer_values(0, 3)
 SINGLE_POSITION_REASON = "on an axis of size 1, every position is 0"
 """The reason why wrong positions can pass a case (`non_discriminating`) of an axis of size 1."""
 
-AXES: Mapping[str, tuple[Shape, int]] = {
+SHAPES_AND_AXES: Mapping[str, tuple[Shape, int]] = {
     "columns": ((7, 5), 0),
     "middle": ((3, 4, 5), 1),
     "first-of-4": ((5, 2, 3, 2), -4),
@@ -101,7 +101,7 @@ TRANSPOSED_IN_ALL_DTYPES: Mapping[str, Any] = {
 }
 """Fields of templates with a transposed input and a strided result."""
 
-INT32 = ResultOverride(Dtype.int32)
+INT32_INDICES = ResultOverride(Dtype.int32)
 """The result `indices` with positions in int32 instead of int64."""
 
 
@@ -148,8 +148,8 @@ SORT = (
     sort_template("any-order", (4, 9), 1, False, None, FEW_VALUES, dtypes=DtypeSelection.all),
     *CaseTemplate.cycle_layouts(
         [
-            sort_template(label, *AXES[label], *options)
-            for label, options in zip(AXES, cycle(SORT_OPTIONS), strict=False)
+            sort_template(label, *SHAPES_AND_AXES[label], *options)
+            for label, options in zip(SHAPES_AND_AXES, cycle(SORT_OPTIONS), strict=False)
         ],
         *LAYOUT_PAIRS,
     ),
@@ -171,7 +171,7 @@ SORT = (
     sort_template("subnormal-descending", (27,), 0, True, True, subnormal),
     sort_template("whole-range", (5, 8), 1, False, True, full_range, dtypes=integer),
     sort_template("whole-range-descending", (5, 8), 0, True, True, full_range, dtypes=(Dtype.int8, Dtype.uint8)),
-    sort_template("neighbors", (40,), 0, False, None, draw_neighbors, dtypes=PRECISE),
+    sort_template("neighbors", (40,), 0, False, None, draw_neighbors, dtypes=PRECISE_DTYPES),
     sort_template("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
     sort_template("expanded", (4, 6), 1, False, True, layout=expanded),
     sort_template("long-of-few", (1031,), 0, True, True, FEW_VALUES, dtypes=(Dtype.float32, Dtype.uint8)),
@@ -179,9 +179,17 @@ SORT = (
     sort_template("stable-power-of-two", (256, 2), 0, True, True, FEW_VALUES),
     sort_template("very-long", (4099,), 0, True, True, integer_values(-999, 999)),
     sort_template("long-any-order", (1031,), 0, False, False, FEW_VALUES, dtypes=(Dtype.float32, Dtype.bool)),
-    sort_template("int32-positions", (4, 9), 1, True, True, FEW_VALUES, results={"indices": INT32, "out": INT32}),
     sort_template(
-        "int32-positions-any-order", (4, 9), 1, True, None, FEW_VALUES, results={"indices": INT32, "out": INT32}
+        "int32-positions", (4, 9), 1, True, True, FEW_VALUES, results={"indices": INT32_INDICES, "out": INT32_INDICES}
+    ),
+    sort_template(
+        "int32-positions-any-order",
+        (4, 9),
+        1,
+        True,
+        None,
+        FEW_VALUES,
+        results={"indices": INT32_INDICES, "out": INT32_INDICES},
     ),
 )
 """The small templates of `diopiSort`; equal numbers show a vendor whose sort is unstable, or that loses positions."""
@@ -225,20 +233,20 @@ def topk_template(
     shape: Shape,
     dim: int,
     k: int,
-    of_largest: bool,
-    in_order: bool,
+    largest: bool,
+    is_sorted: bool,
     domain: Domain = distinct,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template that selects the `k` largest (or smallest) elements along axis `dim`, sorted if `in_order`."""
-    arguments = {"k": k, "dim": dim, "largest": of_largest, "sorted": in_order}
+    """Return a template that selects the `k` largest (or smallest) elements along axis `dim`, sorted if `is_sorted`."""
+    arguments = {"k": k, "dim": dim, "largest": largest, "sorted": is_sorted}
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
 
-def half_templates() -> Iterator[CaseTemplate[Shape]]:
-    """Yield templates that select about half of the elements along each of `AXES`."""
+def half_of_axis_templates() -> Iterator[CaseTemplate[Shape]]:
+    """Yield templates that select about half of the elements along each of `SHAPES_AND_AXES`."""
     options = cycle(((True, True), (False, True), (True, False), (False, False)))  # largest, sorted
-    for label, (shape, dim) in AXES.items():
+    for label, (shape, dim) in SHAPES_AND_AXES.items():
         yield topk_template(label, shape, dim, (shape[dim] + 1) // 2 if shape else 1, *next(options))
 
 
@@ -249,7 +257,7 @@ TOPK = (
     topk_template("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
     topk_template("any-of-equals", (4, 9), 1, 4, True, True, FEW_VALUES, **TRANSPOSED_IN_ALL_DTYPES),
     topk_template("smallest-of-equals", (4, 9), 1, 4, False, False, FEW_VALUES),
-    *CaseTemplate.cycle_layouts(half_templates(), *LAYOUT_PAIRS),
+    *CaseTemplate.cycle_layouts(half_of_axis_templates(), *LAYOUT_PAIRS),
     topk_template("one", (4, 7), 1, 1, True, False),
     topk_template("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
     topk_template("many-of-very-many", (4099,), 0, 1025, False, True),
@@ -267,9 +275,9 @@ TOPK = (
     topk_template("subnormal", (9,), 0, 4, True, True, subnormal, dtypes=floating),
     topk_template("subnormal-smallest", (9,), 0, 4, False, True, subnormal),
     topk_template("whole-range", (5, 8), 1, 3, True, True, full_range, dtypes=integer),
-    topk_template("neighbors", (40,), 0, 17, False, True, draw_neighbors, dtypes=PRECISE),
-    topk_template("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32}),
-    topk_template("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32}),
+    topk_template("neighbors", (40,), 0, 17, False, True, draw_neighbors, dtypes=PRECISE_DTYPES),
+    topk_template("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32_INDICES}),
+    topk_template("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32_INDICES}),
 )
 """The small templates of `diopiTopk`."""
 
@@ -383,15 +391,17 @@ register(
 )
 
 
-def repeated_slices(shape: Shape, dim: int, different: int) -> Domain:
-    """Return a domain of small numbers with `different` distinct slices across axis `dim`; slices repeat."""
+def repeated_slices(shape: Shape, dim: int, distinct_count: int) -> Domain:
+    """Return a domain of small numbers with `distinct_count` distinct slices across axis `dim`; slices repeat."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         elements_per_slice = int(np.prod(shape)) // shape[dim]
-        slice_values = np.tile(rng.integers(0, 2 if dtype is Dtype.bool else 4, elements_per_slice), (different, 1))
-        places = rng.permutation(elements_per_slice)[: different - 1]
-        slice_values[np.arange(1, different), places] = 1 - slice_values[np.arange(1, different), places]
-        slice_numbers = rng.permutation(np.resize(np.arange(different), shape[dim]))
+        slice_values = np.tile(
+            rng.integers(0, 2 if dtype is Dtype.bool else 4, elements_per_slice), (distinct_count, 1)
+        )
+        places = rng.permutation(elements_per_slice)[: distinct_count - 1]
+        slice_values[np.arange(1, distinct_count), places] = 1 - slice_values[np.arange(1, distinct_count), places]
+        slice_numbers = rng.permutation(np.resize(np.arange(distinct_count), shape[dim]))
         other_sizes = [length for axis, length in enumerate(shape) if axis != dim % len(shape)]
         return np.asarray(np.moveaxis(slice_values[slice_numbers].reshape(shape[dim], *other_sizes), 0, dim)).reshape(
             -1
@@ -405,7 +415,7 @@ def draw_repeated_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> ND
     return rng.choice(full_range(rng, max(count // 3, 1), dtype), count)
 
 
-ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
+BOTH_ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
 """Numbers with both zeros, which count as equal."""
 
 
@@ -413,16 +423,16 @@ def unique_template(
     label: str,
     shape: Shape,
     dim: int | None = None,
-    in_order: bool = True,
+    is_sorted: bool = True,
     *,
-    counted: bool = True,
+    has_counts: bool = True,
     domain: Domain | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
     """Return a template of the distinct numbers, or of the distinct slices across axis `dim`; most numbers repeat."""
-    arguments: Arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
-    usual = FEW_VALUES if dim is None else repeated_slices(shape, dim, 3)
-    return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or usual})
+    arguments: Arguments = {"dim": dim, "sorted": is_sorted, "return_counts": has_counts}
+    default_domain = FEW_VALUES if dim is None else repeated_slices(shape, dim, 3)
+    return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or default_domain})
 
 
 def fields_in_layout(layout: Layout) -> dict[str, Any]:
@@ -439,12 +449,12 @@ UNIQUE = (
     unique_template("inner", (2, 6, 3), -2, **fields_in_layout(strided)),
     unique_template("columns", (4, 6), 1, False, **fields_in_layout(transposed)),
     unique_template("any-order", (4, 5), None, False, **fields_in_layout(transposed)),
-    unique_template("not-counted", (4, 5), counted=False),
+    unique_template("not-counted", (4, 5), has_counts=False),
     unique_template("not-mapped", (4, 5), **WITHOUT_INDICES),
-    unique_template("values-alone", (4, 5), counted=False, **WITHOUT_INDICES),
-    unique_template("slices-not-counted", (7, 3), 0, counted=False),
+    unique_template("values-alone", (4, 5), has_counts=False, **WITHOUT_INDICES),
+    unique_template("slices-not-counted", (7, 3), 0, has_counts=False),
     unique_template("slices-not-mapped", (7, 3), 0, **WITHOUT_INDICES),
-    unique_template("slices-alone", (7, 3), 0, False, counted=False, **WITHOUT_INDICES),
+    unique_template("slices-alone", (7, 3), 0, False, has_counts=False, **WITHOUT_INDICES),
     unique_template("all-different", (9,), domain=distinct),
     unique_template("all-slices-different", (5, 4), 1, domain=distinct),
     unique_template("all-equal", (3, 4), domain=integer_values(2, 2)),
@@ -457,22 +467,22 @@ UNIQUE = (
     unique_template("last-of-5", (2, 1, 3, 2, 6), -1),
     unique_template("vector", (9,), 0, domain=FEW_VALUES),
     unique_template("expanded", (4, 5), layout=expanded),
-    unique_template("zeros", (12,), domain=ZEROS, dtypes=floating),
-    unique_template("slices-with-zeros", (12, 1), 0, domain=ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
+    unique_template("zeros", (12,), domain=BOTH_ZEROS, dtypes=floating),
+    unique_template("slices-with-zeros", (12, 1), 0, domain=BOTH_ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
     unique_template("negative-zeros", (6,), domain=choice([-0.0, 1.0]), dtypes=(Dtype.float32, Dtype.float16)),
     unique_template("infinite", (18,), domain=choice([inf, -inf, 2.0, 0.5, -1.0]), dtypes=floating),
     unique_template(
         "not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating
     ),
     unique_template("whole-range", (4, 6), domain=draw_repeated_of_whole_range, dtypes=integer),
-    unique_template("neighbors", (60,), domain=draw_neighbors, dtypes=PRECISE),
+    unique_template("neighbors", (60,), domain=draw_neighbors, dtypes=PRECISE_DTYPES),
     unique_template("long", (1031,), domain=integer_values(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
     unique_template("many-different", (2, 1031), domain=integer_values(0, 1500)),
     unique_template("long-slices", (130, 5), 0, domain=repeated_slices((130, 5), 0, 6)),
     unique_template("wide-slices", (9, 140), 0, domain=repeated_slices((9, 140), 0, 4)),
     unique_template("cube", (4, 4, 4), 1),
-    unique_template("int32-positions", (4, 5), results={"indices": INT32}),
-    unique_template("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32}),
+    unique_template("int32-positions", (4, 5), results={"indices": INT32_INDICES}),
+    unique_template("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32_INDICES}),
 )
 """The small templates of `diopiUnique`."""
 

@@ -29,18 +29,18 @@ from diopi_test.cases.domains import (
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.reduction.patterns import (
-    ALL,
     ALL_AXES,
+    ALL_ELEMENTS,
     COLUMNS,
     F16,
     F32,
     FAR_ROWS,
-    KEEPDIM,
+    KEEPDIM_TEMPLATES,
     KEPT_COLUMNS,
     LONG,
     LONG_COLUMNS,
     LONG_ROWS,
-    ONE_OR_ALL,
+    ONE_OR_ALL_AXES_TEMPLATES,
     ROWS,
     SEVERAL_AXES,
     SIX_AXES,
@@ -53,7 +53,7 @@ from diopi_test.cases.reduction.patterns import (
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from lib_rt.formats import format_of
 
-EXTREMES = {
+EXTREME_DOMAINS = {
     "infinite": choice([nan, inf, -inf, *[2.0, -1.0, 0.5] * 7]),
     "all-high": choice([inf]),
     "all-low": choice([-inf]),
@@ -66,14 +66,14 @@ NAN_OF_MANY = with_value_in_middle(nan, choice([0.0, 1.0, 2.0, 3.0]))
 MANY_ROWS = Axes.template("one-nan-of-many", (5, 1031), (1,))
 """A template of rows of 1,031 elements. Vendors use vector instructions or a library for them, which may lose a NaN."""
 
-EQUAL_SLICES_REASONS = {
+REASONS = {
     "length-one": "a single element is the extremum, at position 0",
     "first-of-equals-long-columns": "the case tests the position of the extremum and not its value",
     "all-high|all-low": "no element exceeds the initial value of a search for the extremum",
 }
 """Reasons why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
 
-NEIGHBORS = choice([2**62 + i for i in range(-20, 20)])
+NEIGHBORING_INTEGERS = choice([2**62 + i for i in range(-20, 20)])
 """Different int64 numbers that are equal after a conversion to float64."""
 
 
@@ -111,23 +111,23 @@ def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axe
     Yields:
         Templates of the patterns, and templates with equal, infinite, subnormal or neighboring numbers.
     """
-    rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
+    mixed_bools = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
     yield from patterns_from_domain(
         (*patterns, *LARGE_AXES), distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     )
     yield with_domain(FAR_ROWS, _draw_peaks, (F16,))
-    yield from patterns_from_domain(patterns, choice(rarely), (Dtype.bool,))
+    yield from patterns_from_domain(patterns, choice(mixed_bools), (Dtype.bool,))
     yield with_domain(ROWS, choice([0, 1, 1, 1, 2]), DtypeSelection.all, "first-of-equals")
     for pattern in (LONG, LONG_COLUMNS):
         yield with_domain(pattern, integer_values(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
-    yield with_domain(COLUMNS, EXTREMES["infinite"], floating, "infinite")
+    yield with_domain(COLUMNS, EXTREME_DOMAINS["infinite"], floating, "infinite")
     for label in ("all-high", "all-low"):
-        yield with_domain(KEPT_COLUMNS, EXTREMES[label], label=label)
+        yield with_domain(KEPT_COLUMNS, EXTREME_DOMAINS[label], label=label)
     yield with_domain(COLUMNS, subnormal, floating, "subnormal")
     yield with_domain(COLUMNS, _draw_adjacent, floating, "adjacent")
     yield with_domain(MANY_ROWS, NAN_OF_MANY, floating)
     yield with_domain(KEPT_COLUMNS, full_range, integral, "whole-range")
-    yield with_domain(ROWS, NEIGHBORS, (Dtype.int64,), "neighbors")
+    yield with_domain(ROWS, NEIGHBORING_INTEGERS, (Dtype.int64,), "neighbors")
     yield with_domain(
         ROWS,
         distinct,
@@ -137,34 +137,40 @@ def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axe
     )
 
 
-@cases_for("diopiMax", "diopiMin", non_discriminating=EQUAL_SLICES_REASONS)
+@cases_for("diopiMax", "diopiMin", non_discriminating=REASONS)
 def extremum_and_position_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of extrema along an axis and of their positions."""
-    return reduction_cases(prototype, position_templates(prototype, (*ONE_AXIS, *KEEPDIM)))
+    return reduction_cases(prototype, position_templates(prototype, (*ONE_AXIS, *KEEPDIM_TEMPLATES)))
 
 
-@cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES_REASONS)
+@cases_for("diopiArgmax", "diopiArgmin", non_discriminating=REASONS)
 def position_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the positions of extrema, along an axis or in the flattened tensor."""
-    further = (
+    further_templates = (
         with_domain(
-            ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}
+            ALL_ELEMENTS,
+            distinct,
+            (F32, F16, Dtype.int64),
+            "all-to-vector",
+            results={"out": ResultOverride(shape=(1,))},
         ),
-        with_domain(ALL, integer_values(0, 2), label="first-of-all"),
-        with_domain(ALL, EXTREMES["infinite"], label="infinite-of-all"),
+        with_domain(ALL_ELEMENTS, integer_values(0, 2), label="first-of-all"),
+        with_domain(ALL_ELEMENTS, EXTREME_DOMAINS["infinite"], label="infinite-of-all"),
     )
-    return reduction_cases(prototype, (*position_templates(prototype, (*ONE_AXIS, *KEEPDIM, *ALL_AXES)), *further))
+    return reduction_cases(
+        prototype, (*position_templates(prototype, (*ONE_AXIS, *KEEPDIM_TEMPLATES, *ALL_AXES)), *further_templates)
+    )
 
 
 def extremum_templates(
-    prototype: Prototype, patterns: Iterable[CaseTemplate[Axes]], whole_tensor: CaseTemplate[Axes]
+    prototype: Prototype, patterns: Iterable[CaseTemplate[Axes]], special_pattern: CaseTemplate[Axes]
 ) -> Iterator[CaseTemplate[Axes]]:
     """Yield templates of the values of extrema, without zeros of both signs in a slice.
 
     Args:
         prototype: The prototype of the function.
         patterns: The axes, each for numbers from the full range.
-        whole_tensor: The axes for infinite, special, subnormal, negative and positive numbers.
+        special_pattern: The axes for infinite, special, subnormal, negative and positive numbers.
 
     Yields:
         The templates.
@@ -176,21 +182,21 @@ def extremum_templates(
         "negative": uniform(-9, -1),
         "positive": uniform(1, 9),
     }
-    for label, domain in {**EXTREMES, **ranges}.items():
-        yield with_domain(whole_tensor, domain, floating, label)
-    yield with_domain(whole_tensor, NEIGHBORS, (Dtype.int64,), "neighbors")
+    for label, domain in {**EXTREME_DOMAINS, **ranges}.items():
+        yield with_domain(special_pattern, domain, floating, label)
+    yield with_domain(special_pattern, NEIGHBORING_INTEGERS, (Dtype.int64,), "neighbors")
 
 
 LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True)
 """A template of a large tensor of six axes, of which three are reduced."""
 
 
-@cases_for("diopiAmax", non_discriminating=EQUAL_SLICES_REASONS)
+@cases_for("diopiAmax", non_discriminating=REASONS)
 def amax_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the maximum along one or several axes."""
-    patterns = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *LARGE_AXES[:2], LARGE_SIX_AXES)
-    further = with_domain(MANY_ROWS, NAN_OF_MANY, floating), with_domain(FAR_ROWS, _draw_peaks, (F16,))
-    return reduction_cases(prototype, (*extremum_templates(prototype, patterns, COLUMNS), *further))
+    patterns = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *SEVERAL_AXES, *ALL_AXES, *LARGE_AXES[:2], LARGE_SIX_AXES)
+    further_templates = with_domain(MANY_ROWS, NAN_OF_MANY, floating), with_domain(FAR_ROWS, _draw_peaks, (F16,))
+    return reduction_cases(prototype, (*extremum_templates(prototype, patterns, COLUMNS), *further_templates))
 
 
 def _draw_ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -203,7 +209,7 @@ def _draw_descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return _draw_ascending(rng, count, dtype)[::-1]
 
 
-WHOLE_TENSORS = (
+ALL_ELEMENTS_TEMPLATES = (
     Axes.template("matrix", (7, 5), (), all_dtypes=True, smoke=True),
     *(pattern for pattern in ALL_AXES if not pattern.sizes.keepdim),
     Axes.template("rank5", (2, 1, 3, 2, 2), ()),
@@ -225,7 +231,7 @@ FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), l
 )
 def extremum_of_all_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the extremum of all elements."""
-    further = (
+    further_templates = (
         with_domain(LONG, domain, (F16, F32, Dtype.int32), label)
         for label, domain in {"ascending": _draw_ascending, "descending": _draw_descending}.items()
     )
@@ -233,8 +239,8 @@ def extremum_of_all_cases(prototype: Prototype) -> Iterator[Case]:
     return reduction_cases(
         prototype,
         (
-            *extremum_templates(prototype, WHOLE_TENSORS, Axes.template("", (19,), ())),
-            *further,
+            *extremum_templates(prototype, ALL_ELEMENTS_TEMPLATES, Axes.template("", (19,), ())),
+            *further_templates,
             one_nan,
             with_domain(FAR_APART, full_range, (F16,)),
         ),
@@ -250,26 +256,26 @@ TRUE_ELEMENTS: dict[int, list[complex]] = {
 """Elements that count as true, by category of the element type; some are fractions or have only an imaginary part."""
 
 
-def _mostly(rare: Sequence[complex], frequent: Sequence[complex], times: int = 6) -> Domain:
-    """Return a domain in which the frequent numbers occur `times` times as often as the rare ones."""
-    return choice([*rare, *(frequent[i % len(frequent)] for i in range(times * len(rare)))])
+def _with_rare_numbers(rare: Sequence[complex], frequent: Sequence[complex], ratio: int = 6) -> Domain:
+    """Return a domain in which the frequent numbers occur `ratio` times as often as the rare ones."""
+    return choice([*rare, *(frequent[i % len(frequent)] for i in range(ratio * len(rare)))])
 
 
 HIGH_BITS = {Dtype.int16: 2**8, Dtype.int32: 2**16, Dtype.int64: 2**32}
 """By integer type, a number that becomes 0 if only the lower half of its bits is kept."""
 
 
-def _true(dtype: Dtype) -> Sequence[complex]:
+def _true_numbers(dtype: Dtype) -> Sequence[complex]:
     """Return numbers of the type that count as true."""
     return TRUE_ELEMENTS[category(dtype)]
 
 
-def _false(dtype: Dtype) -> Sequence[complex]:
+def _false_numbers(dtype: Dtype) -> Sequence[complex]:
     """Return numbers of the type that count as false: zeros, of both signs except in integer types."""
     return [0.0, -0.0] if category(dtype) > 1 else [0]
 
 
-def _rarely(rare: float, frequent: float, count: int) -> Domain:
+def _with_rare_probability(rare: float, frequent: float, count: int) -> Domain:
     """Return a domain in which each element is `rare` with the probability 1 / `count`, and `frequent` otherwise."""
 
     def draw(rng: Generator, size: int, dtype: Dtype) -> NDArray[Any]:
@@ -278,7 +284,7 @@ def _rarely(rare: float, frequent: float, count: int) -> Domain:
     return draw
 
 
-LARGE_TRUTHS = (
+LARGE_TRUTH_TEMPLATES = (
     Axes.template("long-rows", (67, 4097), (1,), large=True),
     Axes.template("many-rows", (70_001, 3), (1,), large=True),
     Axes.template("long-columns", (32_003, 7), (0,), large=True),
@@ -293,24 +299,24 @@ def _large_truth_templates(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
     On average, a slice contains one element that decides the result: true for `diopiAny`, false for `diopiAll`.
     """
     values = (0.25, 0.0) if is_any else (0.0, 0.25)
-    for pattern in LARGE_TRUTHS:
-        yield with_domain(pattern, _rarely(*values, pattern.sizes.shape[pattern.sizes.axes[0]]))
-    yield with_domain(FAR_ROWS, _rarely(*values, 4097), (F16,))
+    for pattern in LARGE_TRUTH_TEMPLATES:
+        yield with_domain(pattern, _with_rare_probability(*values, pattern.sizes.shape[pattern.sizes.axes[0]]))
+    yield with_domain(FAR_ROWS, _with_rare_probability(*values, 4097), (F16,))
 
 
 @cases_for("diopiAny", "diopiAll")
 def truth_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of `diopiAny` or `diopiAll`; the element that decides the result is rare in each slice."""
     is_any = prototype.base == "diopiAny"
-    rare, frequent = (_true, _false) if is_any else (_false, _true)
-    short = [pattern for pattern in ONE_OR_ALL if pattern.label != "long-rows"]
+    rare, frequent = (_true_numbers, _false_numbers) if is_any else (_false_numbers, _true_numbers)
+    short = [pattern for pattern in ONE_OR_ALL_AXES_TEMPLATES if pattern.label != "long-rows"]
     templates = (
         *patterns_from_domain(
-            short, domain_by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes
+            short, domain_by_type(lambda dtype: _with_rare_numbers(rare(dtype), frequent(dtype))), prototype.dtypes
         ),
-        with_domain(LONG_ROWS, domain_by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
-        with_domain(ROWS, domain_by_type(lambda dtype: choice(_false(dtype))), DtypeSelection.all, "false"),
-        with_domain(ROWS, domain_by_type(lambda dtype: choice(_true(dtype))), DtypeSelection.all, "true"),
+        with_domain(LONG_ROWS, domain_by_type(lambda dtype: _with_rare_numbers(rare(dtype), frequent(dtype), 200))),
+        with_domain(ROWS, domain_by_type(lambda dtype: choice(_false_numbers(dtype))), DtypeSelection.all, "false"),
+        with_domain(ROWS, domain_by_type(lambda dtype: choice(_true_numbers(dtype))), DtypeSelection.all, "true"),
         *(
             with_domain(ROWS, choice([high, *[0] * (6 * is_any)]), (dtype,), "high-bits")
             for dtype, high in HIGH_BITS.items()

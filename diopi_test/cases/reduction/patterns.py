@@ -20,10 +20,10 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tens
 F16, BF16, F32, F64 = floating
 """The floating-point types."""
 
-INEXACT = (*floating, *complexes)
+INEXACT_DTYPES = (*floating, *complexes)
 """The element types whose sums are rounded."""
 
-KEEPDIM = (
+KEEPDIM_TEMPLATES = (
     Axes.template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
     Axes.template("kept-middle", (3, 4, 5), (-2,), keepdim=True, layout=transposed, result_layout=strided),
 )
@@ -69,19 +69,19 @@ COLUMNS = Axes.template("", (6, 19), (0,))
 COLUMNS_OF_16 = Axes.template("", (16, 5), (0,))
 """A template of a matrix of 16 rows and 5 columns, whose columns are reduced. It has no label of its own."""
 
-ALL = ALL_AXES[0]
+ALL_ELEMENTS = ALL_AXES[0]
 """The first template of `ALL_AXES`: all elements of a tensor of the shape (3, 4, 5) are reduced."""
 
-KEPT_COLUMNS = KEEPDIM[0]
-"""The first template of `KEEPDIM`: the columns of a matrix are reduced, and the axis is kept."""
+KEPT_COLUMNS = KEEPDIM_TEMPLATES[0]
+"""The first template of `KEEPDIM_TEMPLATES`: the columns of a matrix are reduced, and the axis is kept."""
 
-ORDERED = Axes.template("", (11, 4), (1,))
+CHOSEN_TYPE_ROWS = Axes.template("", (11, 4), (1,))
 """A template of rows for cases in which the caller chooses the element type of the result."""
 
-SUMMABLE = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
+ANY_AXES_TEMPLATES = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
 """Templates for functions that reduce several axes."""
 
-ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
+ONE_OR_ALL_AXES_TEMPLATES = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *ALL_AXES, *NO_ELEMENTS)
 """Templates for functions that reduce one axis or all."""
 
 SIX_AXES = (7, 3, 11, 5, 13, 17)
@@ -107,19 +107,19 @@ def reduction_cases(
         The cases of the templates. If there is a template `ROWS`, cases along all axes that no template uses follow,
         with the domains and arguments of this template.
     """
-    first, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
-    listed = list(templates)
-    rows = next((template for template in listed if template.label == ROWS.label), None)
-    added = [
+    input_name, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
+    listed_templates = list(templates)
+    rows = next((template for template in listed_templates if template.label == ROWS.label), None)
+    untested_templates = [
         template.replace(arguments=rows.arguments, domains=rows.domains)
-        for template in Axes.untested_templates(listed)
+        for template in Axes.untested_templates(listed_templates)
         if rows
     ]
 
     def arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes
         return {
-            first: tensor(*sizes.shape, domain=template.domains["input"], layout=template.layout),
+            input_name: tensor(*sizes.shape, domain=template.domains["input"], layout=template.layout),
             "dim": sizes.axes if names.get("dim") is Size else sizes.axis,
             "keepdim": sizes.keepdim,
         }
@@ -129,7 +129,7 @@ def reduction_cases(
         override = ResultOverride(layout=template.result_layout, shape=result_shape)
         return template.replace(results={**{p.name: override for p in prototype.results}, **template.results})
 
-    return expand(prototype, map(with_result_overrides, [*listed, *added]), arguments)
+    return expand(prototype, map(with_result_overrides, [*listed_templates, *untested_templates]), arguments)
 
 
 def with_domain(

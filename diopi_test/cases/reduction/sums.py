@@ -30,24 +30,24 @@ from diopi_test.cases.domains import (
 from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.reduction.patterns import (
-    ALL,
+    ALL_ELEMENTS,
+    ANY_AXES_TEMPLATES,
     BF16,
+    CHOSEN_TYPE_ROWS,
     COLUMNS,
     COLUMNS_OF_16,
     F16,
     F32,
     F64,
     FAR_ROWS,
-    INEXACT,
+    INEXACT_DTYPES,
     KEPT_COLUMNS,
     LONG,
     LONG_ROWS,
     NO_ELEMENTS,
-    ONE_OR_ALL,
-    ORDERED,
+    ONE_OR_ALL_AXES_TEMPLATES,
     ROWS,
     SIX_AXES,
-    SUMMABLE,
     domain_by_type,
     patterns_from_domain,
     reduction_cases,
@@ -57,13 +57,13 @@ from diopi_test.cases.reduction.patterns import (
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
 
-POWERS = Axes.template("", (2, 1024), (1,))
+POWER_OF_TWO_ROWS = Axes.template("", (2, 1024), (1,))
 """Rows whose length is a power of two."""
 
-WIDER = {F16: F32, BF16: F32, F32: F64}
+WIDER_DTYPES = {F16: F32, BF16: F32, F32: F64}
 """Types of a result that represent a sum exactly, unlike the type of the summands."""
 
-INFINITE = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
+INFINITE_NUMBERS = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
 """Numbers of which a few are infinite or NaN."""
 
 
@@ -74,7 +74,7 @@ def _draw_cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permuted(np.array(columns), axis=1).T.reshape(-1)
 
 
-def _largest(dtype: Dtype) -> Domain:
+def _large_integers(dtype: Dtype) -> Domain:
     """Return a domain of integers so large that their sums need a wider type than `dtype`."""
     largest = 2**24 if dtype is F32 else 9
     return integer_values(largest // 2, largest)
@@ -92,7 +92,7 @@ LARGE_AXES = (
 
 def large_templates(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
     """Yield sums of many numbers from `domain`."""
-    yield from patterns_from_domain(LARGE_AXES, domain, INEXACT, **fields)
+    yield from patterns_from_domain(LARGE_AXES, domain, INEXACT_DTYPES, **fields)
     yield with_domain(FAR_ROWS, domain, (F16,), **fields)
 
 
@@ -103,22 +103,29 @@ HUGE_ROWS = Axes.template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), l
 """Rows so far apart that they span more than 2^31 bytes."""
 
 SUMS = (
-    *patterns_from_domain(SUMMABLE, normal(mean=0.5), INEXACT),
-    with_domain(POWERS, integer_values(1, 9), INEXACT, "exact", exact=True),
-    with_domain(COLUMNS_OF_16, _draw_cancelling, INEXACT, "exact-cancelling", exact=True),
+    *patterns_from_domain(ANY_AXES_TEMPLATES, normal(mean=0.5), INEXACT_DTYPES),
+    with_domain(POWER_OF_TWO_ROWS, integer_values(1, 9), INEXACT_DTYPES, "exact", exact=True),
+    with_domain(COLUMNS_OF_16, _draw_cancelling, INEXACT_DTYPES, "exact-cancelling", exact=True),
     with_domain(LONG_ROWS, log_uniform(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
     *(
-        with_domain(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=result_type(wide, (2,)), exact=True)
-        for narrow, wide in WIDER.items()
+        with_domain(
+            POWER_OF_TWO_ROWS,
+            _large_integers(narrow),
+            (narrow,),
+            f"to-{wide.name}",
+            results=result_type(wide, (2,)),
+            exact=True,
+        )
+        for narrow, wide in WIDER_DTYPES.items()
     ),
-    with_domain(COLUMNS, INFINITE, floating, "infinite"),
+    with_domain(COLUMNS, INFINITE_NUMBERS, floating, "infinite"),
     *large_templates(normal(mean=0.5)),
-    *patterns_from_domain((ALL_OF_PLANE, HUGE_ROWS), normal(mean=0.5), INEXACT),
+    *patterns_from_domain((ALL_OF_PLANE, HUGE_ROWS), normal(mean=0.5), INEXACT_DTYPES),
 )
 """Sums of floating-point numbers. The exact cases reveal an accumulator that is too narrow."""
 
 
-def _rounded(dtype: Dtype) -> Domain:
+def _rounded_integers(dtype: Dtype) -> Domain:
     """Return a domain of integers that the floating type rounds. Sums and means of four rounded integers are exact."""
     twice = 2 * IntegerGap(dtype).first
     return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
@@ -137,23 +144,23 @@ LARGE_SUMMANDS = (
 FRACTIONS = choice([1.7, -2.7, 3.5, -0.9, 2.2])
 """Numbers that conversion to an integer truncates."""
 
-PARTS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
+COMPLEX_NUMBERS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
 """Complex numbers that are converted to a real type."""
 
-ADDED: dict[tuple[Dtype, Dtype], Domain] = {
+SUMMANDS_BY_TYPES: dict[tuple[Dtype, Dtype], Domain] = {
     (F32, Dtype.int32): FRACTIONS,
     (F64, Dtype.uint8): choice([1.7, 2.7, 3.5, 1.9]),
     (F32, Dtype.bool): choice([0.5, -0.25, *[0.0] * 12]),
-    (F64, F32): _rounded(F32),
-    (F32, F16): _rounded(F16),
-    (Dtype.int32, F16): _rounded(F16),
+    (F64, F32): _rounded_integers(F32),
+    (F32, F16): _rounded_integers(F16),
+    (Dtype.int32, F16): _rounded_integers(F16),
     (Dtype.int32, Dtype.int8): choice([300, 7, -3, 1, 515]),
-    (Dtype.complex64, F32): PARTS,
+    (Dtype.complex64, F32): COMPLEX_NUMBERS,
 }
 """Numbers to add, by the element types of the input and of the requested result, to which they are converted first."""
 
-MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
-    **ADDED,
+FACTORS_BY_TYPES: dict[tuple[Dtype, Dtype], Domain] = {
+    **SUMMANDS_BY_TYPES,
     (F32, Dtype.bool): choice([*[0.5, -0.25] * 6, 0.0]),
     (F64, F32): choice([1e39, -1e-3, 0.5, 3.0]),
     (F32, F16): choice([7e4, -1e-3, 0.5, 3.0]),
@@ -165,13 +172,15 @@ MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
 def result_type_templates(
     prototype: Prototype,
     numbers: Mapping[tuple[Dtype, Dtype], Domain],
-    shape: tuple[int, ...] = ORDERED.sizes.reduced_shape,
+    shape: tuple[int, ...] = CHOSEN_TYPE_ROWS.sizes.reduced_shape,
 ) -> Iterator[CaseTemplate[Axes]]:
     """Yield templates whose result has an element type that the caller chooses."""
     for (source, target), domain in numbers.items():
         if target in prototype.selectable_dtypes:
-            template = with_domain(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
-            exact = numbers is not MULTIPLIED and domain is not PARTS
+            template = with_domain(
+                CHOSEN_TYPE_ROWS, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers
+            )
+            exact = numbers is not FACTORS_BY_TYPES and domain is not COMPLEX_NUMBERS
             yield template.replace(results=result_type(target, shape), exact=exact)
 
 
@@ -185,10 +194,12 @@ def _count_terms(case: Case) -> int:
 def sum_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of sums."""
     integers = (
-        *(with_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
+        *(with_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL_ELEMENTS, NO_ELEMENTS[0])),
         with_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
     )
-    cases = reduction_cases(prototype, (*SUMS, *result_type_templates(prototype, ADDED), *integers, *LARGE_SUMMANDS))
+    cases = reduction_cases(
+        prototype, (*SUMS, *result_type_templates(prototype, SUMMANDS_BY_TYPES), *integers, *LARGE_SUMMANDS)
+    )
     return half_sums.reveal_half_sums(cases, _count_terms, domain_of=half_sums.integer_factors(1))
 
 
@@ -196,7 +207,7 @@ def sum_cases(prototype: Prototype) -> Iterator[Case]:
 def mean_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of means."""
     # PyTorch computes means in half precision after it has converted an input of any type to float32
-    added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
+    added = {types: domain for types, domain in SUMMANDS_BY_TYPES.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
     large = with_domain(ROWS, uniform(50000, 65000), (F16,), "large")
     cases = reduction_cases(prototype, (*SUMS, *result_type_templates(prototype, added), large))
@@ -225,19 +236,19 @@ def deviation_template(
     return with_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
 
 
-ROW = Axes.template("", (7, 5), (1,))
+ROWS_OF_5 = Axes.template("", (7, 5), (1,))
 """A matrix whose rows are reduced."""
 
 DEVIATIONS = (
-    *patterns_from_domain(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
-    *(deviation_template(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
-    *(deviation_template(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
+    *patterns_from_domain(ANY_AXES_TEMPLATES, STANDARD, INEXACT_DTYPES, arguments={"correction": None}),
+    *(deviation_template(f"correction-{number}", ROWS_OF_5, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
+    *(deviation_template(f"correction-{number}", ROWS_OF_5, number) for number in (1, 2, 1.0, 5, 7)),
     deviation_template("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=DtypeSelection.all),
     deviation_template("one-element", Axes.template("", (3, 1), (1,)), None),
     deviation_template("one-element-correction-0", Axes.template("", (1, 3), (0,)), 0),
     deviation_template("very-long-rows", Axes.template("", (20, 400), (1,)), None, _draw_widening, dtypes=half),
     deviation_template(
-        "large", ROW, 0, uniform(300, 3000), dtypes=(F16,)
+        "large", ROWS_OF_5, 0, uniform(300, 3000), dtypes=(F16,)
     ),  # their squares are beyond the range of the type
     deviation_template("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
     *large_templates(STANDARD, arguments={"correction": None}),
@@ -277,16 +288,16 @@ LARGE_PRODUCTS = (
 """The large tensors of products."""
 
 PRODUCTS = (
-    *patterns_from_domain(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
-    *patterns_from_domain(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
-    *patterns_from_domain(ONE_OR_ALL, full_range, integer),
+    *patterns_from_domain(ONE_OR_ALL_AXES_TEMPLATES, log_uniform(-1, 1), INEXACT_DTYPES),
+    *patterns_from_domain(ONE_OR_ALL_AXES_TEMPLATES, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
+    *patterns_from_domain(ONE_OR_ALL_AXES_TEMPLATES, full_range, integer),
     with_domain(ROWS, integers_without_overflow(factors=5), (Dtype.int32, Dtype.int64), "without-overflow"),
     with_domain(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
     with_domain(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
     with_domain(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
     with_domain(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
     with_domain(Axes.template("", (5, 18), (1,)), _draw_balanced, (F16,), "partial-overflow", exact=True),
-    *patterns_from_domain(LARGE_PRODUCTS, log_uniform(-1, 1), INEXACT),
+    *patterns_from_domain(LARGE_PRODUCTS, log_uniform(-1, 1), INEXACT_DTYPES),
 )
 """The templates of the product that do not request an element type of the result."""
 
@@ -294,17 +305,17 @@ PRODUCTS = (
 @cases_for("diopiProd")
 def prod_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of products."""
-    return reduction_cases(prototype, (*result_type_templates(prototype, MULTIPLIED), *PRODUCTS))
+    return reduction_cases(prototype, (*result_type_templates(prototype, FACTORS_BY_TYPES), *PRODUCTS))
 
 
-LARGE_RUNNING = (
+LARGE_RUNNING_TEMPLATES = (
     Axes.template("long-rows", (5, 32_003), (1,), large=True),
     Axes.template("many-rows", (70_001, 3), (1,), large=True),
     Axes.template("middle", (7, 1031, 11), (1,), large=True),
 )
 """The large tensors of running sums."""
 
-RUNNING = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
+RUNNING_TEMPLATES = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
 """Templates of running sums and products."""
 
 
@@ -319,10 +330,10 @@ def cumsum_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of running sums and of their gradient."""
     domain = domain_by_type(lambda dtype: normal() if category(dtype) > 1 else full_range)
     templates = (
-        *result_type_templates(prototype, ADDED, ORDERED.sizes.shape),
-        *patterns_from_domain((*RUNNING, *LARGE_RUNNING), domain, prototype.dtypes),
+        *result_type_templates(prototype, SUMMANDS_BY_TYPES, CHOSEN_TYPE_ROWS.sizes.shape),
+        *patterns_from_domain((*RUNNING_TEMPLATES, *LARGE_RUNNING_TEMPLATES), domain, prototype.dtypes),
         with_domain(Axes.template("half", (67, 1031), (1,), large=True), domain, (F16,)),
-        with_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
+        with_domain(LONG, integer_values(0, 9), (*INEXACT_DTYPES, Dtype.bool), "exact", exact=True),
         with_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
         with_domain(LONG, with_value_in_middle(nan, integer_values(0, 9)), floating, "one-nan"),
         *LARGE_SUMMANDS,

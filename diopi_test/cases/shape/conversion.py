@@ -33,7 +33,7 @@ FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
 """A layout that stores a tensor of shape `EIGHT_AXES` with reversed axes and gaps."""
 
 
-def convertible(source: Dtype, target: Dtype) -> Domain:
+def convertible_numbers(source: Dtype, target: Dtype) -> Domain:
     """Return a domain of numbers that `target` can represent; the results for most other numbers are unspecified."""
     if target is Dtype.bool:
         return half_zeros
@@ -42,7 +42,7 @@ def convertible(source: Dtype, target: Dtype) -> Domain:
     return uniform(-0.9, 250) if target is Dtype.uint8 else uniform(-120, 120)
 
 
-def halfway(target: Dtype) -> Domain:
+def halfway_numbers(target: Dtype) -> Domain:
     """Return a domain of midpoints between integers of `target`; floating sources also get the overflow limits."""
     form = format_of(target)
     numbers = [sign * (2.0**form.precision + 2 * step + 1) for step in range(9) for sign in (1, -1)]
@@ -50,7 +50,7 @@ def halfway(target: Dtype) -> Domain:
     return lambda rng, count, dtype: choice([*numbers, *beyond] if is_inexact(dtype) else numbers)(rng, count, dtype)
 
 
-def truncated_to_ends(target: Dtype) -> Domain:
+def extreme_truncated_numbers(target: Dtype) -> Domain:
     """Return a domain of the floating numbers furthest from 0 that an integer type can represent after truncation."""
     low, high = integer_range(target)
 
@@ -70,13 +70,13 @@ def conversion_template(
     shape: Shape,
     domain: Domain = any_value,
     layouts: tuple[Layout, Layout] = (contiguous, contiguous),
-    to: Shape | None = None,
+    target_shape: Shape | None = None,
     smoke: bool = False,
 ) -> CaseTemplate:
-    """Return a template that converts numbers from `domain`, to a tensor of shape `to` (`shape` if it is None)."""
+    """Return a template of a conversion."""
     input_layout, output_layout = layouts
     numbers = tensor(*shape, domain=domain, layout=input_layout)
-    result = ResultOverride(target, output_layout, shape if to is None else to)
+    result = ResultOverride(target, output_layout, shape if target_shape is None else target_shape)
     return CaseTemplate(
         f"to-{target.name}{label}",
         arguments={"input": numbers, "src": numbers},
@@ -86,7 +86,7 @@ def conversion_template(
     )
 
 
-CONVERTED_TENSORS: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
+CONVERSION_SHAPES: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
     "-transposed": ((3, 4), (transposed, contiguous)),
     "-strided": ((2, 3, 2), (contiguous, strided)),
     "-channels-last": ((2, 3, 2, 2), (strided, channels_last)),
@@ -116,33 +116,35 @@ EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
 
 def basic_templates(all_pairs: bool) -> Iterator[CaseTemplate]:
     """Yield conversions of all pairs of types, or only of each type to the next one and of float32 to every type."""
-    for number, source in enumerate(all_dtypes):
+    for position, source in enumerate(all_dtypes):
         for target in all_dtypes:
-            follows = target is all_dtypes[(number + 1) % len(all_dtypes)]  # every type once on each side
-            if all_pairs or follows or source is F32:
-                yield conversion_template(source, target, "", (3, 4), convertible(source, target), smoke=follows)
+            is_next = target is all_dtypes[(position + 1) % len(all_dtypes)]  # every type once on each side
+            if all_pairs or is_next or source is F32:
+                yield conversion_template(
+                    source, target, "", (3, 4), convertible_numbers(source, target), smoke=is_next
+                )
 
 
 CONVERSIONS = (
     *(
         conversion_template(source, target, label, shape, layouts=layouts)
         for source, target in ((F32, Dtype.float16), (Dtype.int64, F32))
-        for label, (shape, layouts) in CONVERTED_TENSORS.items()
+        for label, (shape, layouts) in CONVERSION_SHAPES.items()
     ),
     *(conversion_template(s, t, "-special", (36,), special) for s in (*floating, *complexes) for t in SPECIAL_TARGETS),
     *(
-        conversion_template(s, t, "-halfway", (20,), halfway(t))
+        conversion_template(s, t, "-halfway", (20,), halfway_numbers(t))
         for s, targets in ROUNDING_TARGETS.items()
         for t in targets
     ),
-    *(conversion_template(s, t, "-ends", (5,), truncated_to_ends(t)) for s in (F32, F64) for t in integer),
+    *(conversion_template(s, t, "-ends", (5,), extreme_truncated_numbers(t)) for s in (F32, F64) for t in integer),
     *(conversion_template(Dtype.int64, target, "-extreme", (8,), special) for target in EXTREME_TARGETS),
 )
 """Templates of conversions with shapes, layouts and numbers that `basic_templates` does not have."""
 
 BROADCAST_COPIES = tuple(
-    conversion_template(source, target, label, shape, any_value if shape else normal(9), layouts, to)
-    for label, shape, to, layouts in (
+    conversion_template(source, target, label, shape, any_value if shape else normal(9), layouts, target_shape)
+    for label, shape, target_shape, layouts in (
         ("-row", (3,), (2, 3), (contiguous, contiguous)),
         ("-column", (4, 1), (4, 3), (strided, transposed)),
         ("-scalar", (), (2, 3), (contiguous, strided)),
@@ -154,7 +156,7 @@ BROADCAST_COPIES = tuple(
 """Templates of copies to a larger tensor, to whose shape the source is broadcast."""
 
 LARGE_CASTS = (
-    conversion_template(F32, Dtype.float16, "", PLANE, convertible(F32, Dtype.float16)),
+    conversion_template(F32, Dtype.float16, "", PLANE, convertible_numbers(F32, Dtype.float16)),
     conversion_template(Dtype.int64, F32, "", EIGHT_AXES, layouts=(FAR_AXES, contiguous)),
 )
 """The templates of `diopiCastDtype` in the level `large`."""
@@ -165,9 +167,11 @@ FAR_ROWS = strides(7_703, 1)
 LARGE_COPIES = (
     LARGE_CASTS[0],
     conversion_template(
-        F32, Dtype.float16, "", (70_001, 3), convertible(F32, Dtype.float16), (FAR_ROWS, contiguous)
+        F32, Dtype.float16, "", (70_001, 3), convertible_numbers(F32, Dtype.float16), (FAR_ROWS, contiguous)
     ).replace("huge"),
-    conversion_template(F32, Dtype.int64, "", SIX_AXES, convertible(F32, Dtype.int64), (transposed, contiguous)),
+    conversion_template(
+        F32, Dtype.int64, "", SIX_AXES, convertible_numbers(F32, Dtype.int64), (transposed, contiguous)
+    ),
 )
 """The templates of `diopiCopyInp` in the level `large`."""
 
@@ -186,7 +190,7 @@ register(
     non_discriminating={"to-float(32|64)-scalar": "all result elements are the only element of the input"},
 )
 
-FORMATS: Mapping[str, tuple[Shape, Layout, MemoryFormat, Layout]] = {
+MEMORY_FORMATS: Mapping[str, tuple[Shape, Layout, MemoryFormat, Layout]] = {
     "already-contiguous": ((3, 4), contiguous, MemoryFormat.Contiguous, contiguous),
     "strided": ((2, 3, 2), strided, MemoryFormat.Contiguous, contiguous),
     "transposed": ((4, 2, 3), transposed, MemoryFormat.Contiguous, contiguous),
@@ -218,7 +222,7 @@ CONTIGUOUS = tuple(
         result_layout=result,
         **(SMOKE_IN_ALL_DTYPES if label in ("strided", "channels-last") else {}),
     )
-    for label, (shape, layout, order, result) in FORMATS.items()
+    for label, (shape, layout, order, result) in MEMORY_FORMATS.items()
 )
 """The small templates of `diopiContiguous`."""
 
@@ -236,7 +240,7 @@ LARGE_CONTIGUOUS = (
 
 register("diopiContiguous", templates=(*CONTIGUOUS, *LARGE_CONTIGUOUS), derive=derive_single_tensor())
 
-UNCONVERTED = (
+UNCHANGED_TENSORS = (
     CaseTemplate("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("strided", (2, 3, 2), layout=strided),
     CaseTemplate("transposed", (4, 2, 3), layout=transposed),
@@ -253,10 +257,10 @@ LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
 LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, large=True)
 """A long vector in float16."""
 
-register("diopiGetNativeMemoryFormat", templates=(*UNCONVERTED, LARGE_PLANE), derive=derive_single_tensor())
+register("diopiGetNativeMemoryFormat", templates=(*UNCHANGED_TENSORS, LARGE_PLANE), derive=derive_single_tensor())
 register(
     "diopiNativeMemoryFormatCast",
-    templates=[template.replace(arguments={"format": 0}) for template in (*UNCONVERTED, LARGE_PLANE, LARGE_LINE)],
+    templates=[template.replace(arguments={"format": 0}) for template in (*UNCHANGED_TENSORS, LARGE_PLANE, LARGE_LINE)],
     derive=derive_single_tensor(name="in_"),
 )
 
@@ -264,13 +268,13 @@ register(
 @cases_for("diopiTensorDestructionHook")
 def tensor_destruction_hook_cases(prototype: Prototype) -> Iterator[Case]:
     """Yield cases with the addresses of tensors, with a NULL address, and with an address that no tensor has."""
-    for template in (*UNCONVERTED, LARGE_PLANE):
+    for template in (*UNCHANGED_TENSORS, LARGE_PLANE):
         for dtype in (F32, Dtype.int64) if template.smoke else (F32,):
-            pointed = tensor(*template.sizes, domain=any_value, layout=template.layout).resolve(dtype)
+            pointed_tensor = tensor(*template.sizes, domain=any_value, layout=template.layout).resolve(dtype)
             yield Case(
                 f"{dtype.name}-{template.label}",
                 dtype,
-                {"ptr": pointed},
+                {"ptr": pointed_tensor},
                 smoke=template.smoke is True,
                 large=template.large,
             )

@@ -83,7 +83,7 @@ def mixed_template(label: str, shapes: Sequence[Shape], dim: int, *element_types
     return join_template(f"mixed-{label}", shapes, {"dim": dim}, element_types=element_types, dtypes=element_types[:1])
 
 
-MIXED = {
+MIXED_DTYPES = {
     "float-int": (Dtype.float32, Dtype.int64),
     "halves": (Dtype.float16, Dtype.bfloat16),
     "half-float-double": (Dtype.bfloat16, Dtype.float32, Dtype.float64),
@@ -137,7 +137,7 @@ CAT = (
     join_template("long", [(3, 170), (3, 173)], {"dim": -1}, dtypes=DtypeSelection.one_per_size),
     *(
         mixed_template(label, [(2, 2), (1, 2), (3, 2)][: len(element_types)], 0, *element_types)
-        for label, element_types in MIXED.items()
+        for label, element_types in MIXED_DTYPES.items()
     ),
     mixed_template("skipped", [(2, 2), (0,)], 0, Dtype.int32, Dtype.float64),
 )
@@ -163,7 +163,10 @@ STACK = (
     join_template("cube", [(3, 3)] * 3, {"dim": 1}),
     join_template("rank-5", [(2, 3, 1, 2)] * 2, {"dim": -3}),
     join_template("long", [(5, 103)] * 2, {"dim": -1}, dtypes=DtypeSelection.one_per_size),
-    *(mixed_template(label, [(3,)] * len(element_types), 1, *element_types) for label, element_types in MIXED.items()),
+    *(
+        mixed_template(label, [(3,)] * len(element_types), 1, *element_types)
+        for label, element_types in MIXED_DTYPES.items()
+    ),
 )
 """The small templates of `diopiStack`, which joins tensors along a new axis."""
 
@@ -182,17 +185,19 @@ MESH_GRID = (
 """The small templates of `diopiMeshGrid`."""
 
 
-def ranks_and_axes(templates: Iterable[CaseTemplate], more: int = 0) -> set[tuple[int, int]]:
+def ranks_and_axes(templates: Iterable[CaseTemplate], added_axes: int = 0) -> set[tuple[int, int]]:
     """Return the pairs of rank and axis of templates that join tensors.
 
     Args:
         templates: The templates.
-        more: The number by which the rank of the result exceeds that of the tensors: 1 for `diopiStack`.
+        added_axes: The number by which the rank of the result exceeds that of the tensors: 1 for `diopiStack`.
 
     Returns:
         The pairs of the rank of the result and the axis `dim`.
     """
-    return {(len(template.argument("tensors")[0].shape) + more, template.argument("dim")) for template in templates}
+    return {
+        (len(template.argument("tensors")[0].shape) + added_axes, template.argument("dim")) for template in templates
+    }
 
 
 def with_axis(shape: Shape, dim: int, length: int | None) -> Shape:

@@ -270,7 +270,7 @@ FURTHER_ROLLS = tuple(
 )
 """Templates of shifts far beyond the length of an axis, in both directions, and of the flattened tensor."""
 
-MOVEMENTS = {
+TEMPLATES_BY_FUNCTION = {
     "diopiTranspose": (*TRANSPOSE, *TRANSPOSE_ALONG_OTHER_AXES),
     "diopiPermute": (*PERMUTE, *PERMUTE_ALONG_OTHER_AXES),
     "diopiExpand": EXPAND,
@@ -292,7 +292,7 @@ EQUAL_ELEMENTS_REASONS = {
 """Reasons why wrong results can pass a case (`non_discriminating`), by the start of the label."""
 
 
-for function_name, templates in MOVEMENTS.items():
+for function_name, templates in TEMPLATES_BY_FUNCTION.items():
     register(
         function_name, templates=templates, derive=derive_single_tensor(), non_discriminating=EQUAL_ELEMENTS_REASONS
     )
@@ -342,10 +342,10 @@ zero_padding = partial(padding_arguments, value=0.0)
 """Return the arguments of padding with zeros, for the margins."""
 
 
-MIRRORED = ("reflect", "replicate", "circular")
+INPUT_MODES = ("reflect", "replicate", "circular")
 """Modes that fill margins with the elements of the input."""
 
-CROPPED: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
+NEGATIVE_MARGINS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
     "constant": (
         ((7,), (-2, -3)),
         ((7,), (3, -5)),
@@ -363,12 +363,12 @@ CROPPED: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
             ((1, 2, 5, 6), (-1, -2, -2, -1)),
             ((1, 2, 4, 5, 6), (-1, 2, 2, -1, -2, 1)),
         )
-        for mode in MIRRORED
+        for mode in INPUT_MODES
     },
 }
 """Pairs of a shape and its margins by mode; negative margins remove elements, positive ones add elements."""
 
-PADDED = (
+PAD_TEMPLATES = (
     CaseTemplate("constant", (3, 2), zero_padding((1, 2)), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "constant-strided",
@@ -415,14 +415,14 @@ PADDED = (
         "replicate-long", (3, 331), padding_arguments((2, 40), "replicate"), dtypes=DtypeSelection.one_per_size
     ),
     CaseTemplate("constant-long", (3, 331), padding_arguments((5, 3), value=3.0), dtypes=DtypeSelection.one_per_size),
-    *(CaseTemplate(f"{mode}-no-batch", (0, 3, 3), padding_arguments((1, 2), mode)) for mode in MIRRORED),
-    *(CaseTemplate(f"{mode}-no-samples", (0, 2, 4, 3), padding_arguments((2, 1, 0, 3), mode)) for mode in MIRRORED),
+    *(CaseTemplate(f"{mode}-no-batch", (0, 3, 3), padding_arguments((1, 2), mode)) for mode in INPUT_MODES),
+    *(CaseTemplate(f"{mode}-no-samples", (0, 2, 4, 3), padding_arguments((2, 1, 0, 3), mode)) for mode in INPUT_MODES),
     CaseTemplate("reflect-long", (3, 331), padding_arguments((7, 4), "reflect"), dtypes=DtypeSelection.one_per_size),
     CaseTemplate("constant-no-value", (3, 2), padding_arguments((2, 1)), dtypes=DtypeSelection.one_per_size),
     CaseTemplate("constant-converted", (2, 3), padding_arguments((1, 1, 0, 1), value=2.7), dtypes=DtypeSelection.all),
     *(
         CaseTemplate(f"{mode}-cut-{number}", shape, padding_arguments(pad, mode, 1.5 if mode == "constant" else None))
-        for mode, shapes_and_margins in CROPPED.items()
+        for mode, shapes_and_margins in NEGATIVE_MARGINS.items()
         for number, (shape, pad) in enumerate(shapes_and_margins)
     ),
     CaseTemplate("plane", PLANE, zero_padding((3, 5, 7, 1)), large=True),
@@ -432,7 +432,7 @@ PADDED = (
 
 register(
     "diopiPad",
-    templates=PADDED,
+    templates=PAD_TEMPLATES,
     derive=derive_single_tensor(),
     non_discriminating={"constant-no-margins": "there is no padding to fill"},
 )
