@@ -1,4 +1,7 @@
-"""Cases of sorting, of the selection of the largest or smallest elements, and of distinct values."""
+"""Cases of sorting, of the selection of the largest or smallest elements, and of distinct values.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -36,10 +39,13 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 WITH_INFINITIES = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
-"""Nine different numbers with both infinities; the only NaN counts as the largest."""
+"""A domain of nine different numbers with both infinities and a NaN, which counts as the largest number."""
 
 WITH_EQUAL_NUMBERS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
-"""Equal numbers of every kind: 0.0 equals −0.0, and all NaNs are equal, whatever their sign bit."""
+"""A domain of equal numbers of every kind.
+
+Zeros of both signs are equal, and all NaNs are equal, whatever their sign bit is.
+"""
 
 
 def draw_neighbors(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -57,10 +63,10 @@ PRECISE_DTYPES = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
 """Element types whose numbers lose digits in a conversion to the next narrower type."""
 
 FEW_VALUES = integer_values(0, 3)
-"""Small integers, of which several elements are equal."""
+"""A domain of the integers from 0 to 3, so that several elements are equal."""
 
 SINGLE_POSITION_REASON = "on an axis of size 1, every position is 0"
-"""The reason why wrong positions can pass a case (`non_discriminating`) of an axis of size 1."""
+"""The reason why wrong positions can pass a case whose axis has size 1 (`Case.non_discriminating`)."""
 
 SHAPES_AND_AXES: Mapping[str, tuple[Shape, int]] = {
     "columns": ((7, 5), 0),
@@ -76,7 +82,7 @@ SHAPES_AND_AXES: Mapping[str, tuple[Shape, int]] = {
     "long": ((1031,), 0),
     "long-columns": ((130, 3), 0),
 }
-"""By label, the shape of the input and the axis along which it is sorted."""
+"""By label, a shape of the input and the axis along which a function works."""
 
 
 def untested_shapes(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str, Shape, int]]:
@@ -85,7 +91,7 @@ def untested_shapes(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str,
 
 
 LAYOUT_PAIRS = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
-"""Layouts of the input and of the result, which templates get in rotation."""
+"""Pairs of the layouts of input and result, which templates get in rotation."""
 
 STRIDED_IN_ALL_DTYPES: Mapping[str, Any] = {
     "layout": strided,
@@ -102,7 +108,7 @@ TRANSPOSED_IN_ALL_DTYPES: Mapping[str, Any] = {
 """Fields of templates with a transposed input and a strided result."""
 
 INT32_INDICES = ResultOverride(Dtype.int32)
-"""The result `indices` with positions in int32 instead of int64."""
+"""The override of the result `indices`: positions in int32 instead of int64."""
 
 
 def equal_rows(columns: int) -> Domain:
@@ -192,13 +198,16 @@ SORT = (
         results={"indices": INT32_INDICES, "out": INT32_INDICES},
     ),
 )
-"""The small templates of `diopiSort`; equal numbers show a vendor whose sort is unstable, or that loses positions."""
+"""The templates of `diopiSort`, except for the large ones.
+
+Equal numbers reveal a vendor whose sort is not stable, or that loses positions.
+"""
 
 SORT_ALONG_OTHER_AXES = tuple(
     sort_template(label, shape, dim, *options)
     for (label, shape, dim), options in zip(untested_shapes(SORT), cycle(SORT_OPTIONS), strict=False)
 )
-"""Templates of sorts along the axes that `SORT` leaves out."""
+"""Templates of sorts for each axis of ranks 1 to 4 along which no template of `SORT` sorts."""
 
 FAR_APART_HALF: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "large": True}
 """Fields of large templates in float16 whose elements have gaps between them."""
@@ -209,7 +218,7 @@ LARGE_SORT = (
     sort_template("long-columns", (4097, 17), 0, False, None, large=True),
     sort_template("half-far-apart", (67, 1031), 1, False, None, **FAR_APART_HALF),
 )
-"""The templates of sorts in the level `large`."""
+"""The large templates of sorts."""
 
 ARGSORT = (*SORT, sort_template("no-axis", (4, 3, 7), None, True, False), *SORT_ALONG_OTHER_AXES, *LARGE_SORT)
 """The templates of `diopiArgsort`, which can also sort the flattened tensor."""
@@ -238,7 +247,21 @@ def topk_template(
     domain: Domain = distinct,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template that selects the `k` largest (or smallest) elements along axis `dim`, sorted if `is_sorted`."""
+    """Return a template of `diopiTopk`, which selects the largest or smallest elements along an axis.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of the input.
+        dim: The axis.
+        k: The number of selected elements.
+        largest: Whether the largest elements are selected instead of the smallest.
+        is_sorted: Whether the selected elements must be sorted.
+        domain: The domain of the input.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     arguments = {"k": k, "dim": dim, "largest": largest, "sorted": is_sorted}
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
@@ -279,7 +302,7 @@ TOPK = (
     topk_template("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32_INDICES}),
     topk_template("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32_INDICES}),
 )
-"""The small templates of `diopiTopk`."""
+"""The templates of `diopiTopk`, except for the large ones."""
 
 TOPK_ALONG_OTHER_AXES = tuple(
     topk_template(label, shape, dim, (shape[dim] + 1) // 2, *options)
@@ -287,14 +310,14 @@ TOPK_ALONG_OTHER_AXES = tuple(
         untested_shapes(TOPK), cycle(product((True, False), (True, False))), strict=False
     )
 )
-"""Templates that select along the axes that `TOPK` leaves out."""
+"""Templates of `diopiTopk` for each axis of ranks 1 to 4 along which no template of `TOPK` selects."""
 
 LARGE_TOPK = (
     topk_template("vocabulary", (11, 32_003), 1, 509, True, True, large=True),
     topk_template("many-rows", (70_001, 5), 1, 2, True, True, large=True),
     topk_template("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_APART_HALF),
 )
-"""The templates of `diopiTopk` in the level `large`."""
+"""The large templates of `diopiTopk`."""
 
 register(
     "diopiTopk",
@@ -312,13 +335,13 @@ CUBE_POSITIONS = positions(3, 5, 4, below=5, distinct_along=1, layout=transposed
 
 @dataclass(frozen=True)
 class AxisSort:
-    """The elements that a sort, a selection or a reduction takes along an axis.
+    """The sizes of `diopiSortBackward`: the elements that a sort, a selection or a reduction takes along an axis.
 
     Attributes:
         shape: The shape of the input of the forward function.
         axis: The axis.
         indices: The positions of the elements along the axis.
-        keepdim: Whether the result of the forward function has the axis.
+        keepdim: Whether the result of the forward function has the axis. Only a reduction can remove the axis.
     """
 
     shape: Shape
@@ -329,7 +352,7 @@ class AxisSort:
 
 
 def sorted_rows(rows: int, length: int) -> AxisSort:
-    """Return all elements of a matrix, sorted along its rows."""
+    """Return the sizes of the gradient of a sort along the rows of a matrix with `rows` rows of `length` elements."""
     return AxisSort((rows, length), 1, positions(rows, length, below=length, distinct_along=1))
 
 
@@ -356,24 +379,35 @@ SORT_BACKWARD = (
     CaseTemplate("no-rows", AxisSort((0, 3), 1, positions(0, 3, below=3, distinct_along=1))),
     CaseTemplate("long", AxisSort((1031,), 0, positions(515, below=1031, distinct_along=0))),
 )
-"""The small templates of `diopiSortBackward`, which adds each gradient at the position of its element in the input."""
+"""The templates of `diopiSortBackward`, except for the large ones.
+
+The function adds each gradient at the position of its element in the input.
+"""
 
 SORT_BACKWARD_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, AxisSort(shape, dim, positions(*shape, below=shape[dim], distinct_along=dim)))
     for label, shape, dim in untested_axes({(len(t.sizes.shape), t.sizes.axis) for t in SORT_BACKWARD})
 )
-"""Templates of the gradient along the axes that `SORT_BACKWARD` leaves out."""
+"""Templates of `diopiSortBackward` for each axis of ranks 1 to 4 along which no template of `SORT_BACKWARD` works."""
 
 LARGE_SORT_BACKWARD = (
     CaseTemplate("long-rows", sorted_rows(3, 32_003), large=True),
     CaseTemplate("many-rows", sorted_rows(70_001, 3), large=True),
     CaseTemplate("half", sorted_rows(67, 1031), dtypes=(Dtype.float16,), large=True),
 )
-"""The templates of `diopiSortBackward` in the level `large`."""
+"""The large templates of `diopiSortBackward`."""
 
 
 def sort_backward_arguments(template: CaseTemplate[AxisSort], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiSortBackward` for the sizes of a template."""
+    """Return the arguments of `diopiSortBackward` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to `grad_output`.
+        dtype: Not used; `grad_output` has the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     return {
         "grad_output": tensor(*sizes.indices.shape, domain=any_value, layout=template.layout),
@@ -392,7 +426,16 @@ register(
 
 
 def repeated_slices(shape: Shape, dim: int, distinct_count: int) -> Domain:
-    """Return a domain of small numbers with `distinct_count` distinct slices across axis `dim`; slices repeat."""
+    """Return a domain of small integers in which slices across an axis repeat.
+
+    Args:
+        shape: The shape of the tensor.
+        dim: The axis that counts the slices.
+        distinct_count: The number of different slices. They differ from each other in one or two elements.
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         elements_per_slice = int(np.prod(shape)) // shape[dim]
@@ -411,12 +454,12 @@ def repeated_slices(shape: Shape, dim: int, distinct_count: int) -> Domain:
 
 
 def draw_repeated_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw a third as many values as elements from the whole range, and use them repeatedly."""
+    """Return values from the whole range of the type: a third as many different values as elements, used repeatedly."""
     return rng.choice(full_range(rng, max(count // 3, 1), dtype), count)
 
 
 BOTH_ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
-"""Numbers with both zeros, which count as equal."""
+"""A domain with zeros of both signs, which count as equal."""
 
 
 def unique_template(
@@ -429,14 +472,27 @@ def unique_template(
     domain: Domain | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template of the distinct numbers, or of the distinct slices across axis `dim`; most numbers repeat."""
+    """Return a template of `diopiUnique`, which returns the distinct numbers or the distinct slices of a tensor.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of the input.
+        dim: The axis that counts the slices; None for distinct numbers.
+        is_sorted: Whether the result must be sorted.
+        has_counts: Whether the caller requests the number of occurrences of each result.
+        domain: The domain of the input; None for numbers or slices of which most repeat.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     arguments: Arguments = {"dim": dim, "sorted": is_sorted, "return_counts": has_counts}
     default_domain = FEW_VALUES if dim is None else repeated_slices(shape, dim, 3)
     return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or default_domain})
 
 
 def fields_in_layout(layout: Layout) -> dict[str, Any]:
-    """Return the fields of a template in every element type, with this layout of the input and of the indices."""
+    """Return the fields of a template in every element type, with this layout of input and result `indices`."""
     return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": DtypeSelection.all}
 
 
@@ -484,19 +540,19 @@ UNIQUE = (
     unique_template("int32-positions", (4, 5), results={"indices": INT32_INDICES}),
     unique_template("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32_INDICES}),
 )
-"""The small templates of `diopiUnique`."""
+"""The templates of `diopiUnique`, except for the large ones."""
 
 UNIQUE_ALONG_OTHER_AXES = tuple(
     unique_template(label, shape, dim, domain=repeated_slices(shape, dim, 2) if len(shape) > 1 else FEW_VALUES)
     for label, shape, dim in untested_shapes(template for template in UNIQUE if template.argument("dim") is not None)
 )
-"""Templates of distinct slices across the axes that `UNIQUE` leaves out."""
+"""Templates of distinct slices for each axis of ranks 1 to 4 across which no template of `UNIQUE` has slices."""
 
 LARGE_UNIQUE = (
     unique_template("tokens", (263, 257), dtypes=(Dtype.int64,), large=True),
     unique_template("numbers", (67, 1031), large=True),
 )
-"""The templates of `diopiUnique` in the level `large`."""
+"""The large templates of `diopiUnique`."""
 
 register(
     "diopiUnique",

@@ -1,4 +1,8 @@
-"""Cases of products of a sparse matrix, in the CSR format, and a dense matrix."""
+"""Cases of `diopiSpMM`, the product of a sparse matrix in the CSR format and a dense matrix.
+
+The CSR format stores the column and the value of each stored entry, row after row. Row pointers tell where each row
+begins. A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ class CsrSizes:
 
     Attributes:
         entries_per_row: The number of stored entries of each row of the sparse matrix.
-        inner_size: The number of columns of the sparse matrix.
+        inner_size: The number of columns of the sparse matrix, which is the number of rows of the dense matrix.
         columns: The number of columns of the dense matrix.
         order: The order of the entries of a row: "sorted" by column, "mixed", or "repeated" if columns may repeat.
         index_dtype: The element type of row pointers and columns.
@@ -65,7 +69,16 @@ def _entry_columns(sizes: CsrSizes) -> Any:
 
 
 def product_arguments(template: CaseTemplate[CsrSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments `input` (row pointers, columns and values) and `mat2` of `diopiSpMM` for a template."""
+    """Return the arguments of `diopiSpMM` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to the dense matrix. Its domain of `input` applies to the stored
+            values.
+        dtype: Not used; both matrices have the type under test.
+
+    Returns:
+        The arguments `input` (row pointers, columns and values) and `mat2`.
+    """
     sizes, layout = template.sizes, template.sizes.vector_layout
     vectors = [
         literal(np.cumsum([0, *sizes.entries_per_row]), sizes.index_dtype, layout),
@@ -76,7 +89,7 @@ def product_arguments(template: CaseTemplate[CsrSizes], dtype: Dtype) -> Mapping
 
 
 _INFINITE_NUMBERS = choice([1.0, inf, -2.0, nan, 0.5, 3.0])
-"""Numbers of which some are infinite or NaN."""
+"""A domain of numbers, some of which are infinite or NaN."""
 
 register(
     "diopiSpMM",

@@ -1,4 +1,8 @@
-"""Cases of maxima and minima (extrema), of their positions, and of `diopiAny` and `diopiAll`."""
+"""Cases of maxima and minima (extrema), of their positions, and of `diopiAny` and `diopiAll`.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A pattern is a template
+with a shape and axes, but without a domain of the input; `with_domain` adds the domain.
+"""
 
 from __future__ import annotations
 
@@ -58,23 +62,26 @@ EXTREME_DOMAINS = {
     "all-high": choice([inf]),
     "all-low": choice([-inf]),
 }
-"""Domains by label: numbers among which a function may fail to find an extremum. Some numbers are equal."""
+"""Domains by label: numbers among which a function may fail to find an extremum.
+
+"all-high" and "all-low" contain only ∞ or −∞, which some functions use as the initial value of a search.
+"""
 
 NAN_OF_MANY = with_value_in_middle(nan, choice([0.0, 1.0, 2.0, 3.0]))
-"""The numbers 0, 1, 2 and 3 in random order, with NaN as the middle element."""
+"""A domain of the numbers 0, 1, 2 and 3 in random order, with NaN as the middle element."""
 
 MANY_ROWS = Axes.template("one-nan-of-many", (5, 1031), (1,))
-"""A template of rows of 1,031 elements. Vendors use vector instructions or a library for them, which may lose a NaN."""
+"""A pattern of rows of 1,031 elements. Vendors use vector instructions or a library for them, which may lose a NaN."""
 
 REASONS = {
     "length-one": "a single element is the extremum, at position 0",
     "first-of-equals-long-columns": "the case tests the position of the extremum and not its value",
     "all-high|all-low": "no element exceeds the initial value of a search for the extremum",
 }
-"""Reasons why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""Why many wrong results can pass some cases (`Case.non_discriminating`), by a regular expression for labels."""
 
 NEIGHBORING_INTEGERS = choice([2**62 + i for i in range(-20, 20)])
-"""Different int64 numbers that are equal after a conversion to float64."""
+"""A domain of different int64 numbers that are equal after a conversion to float64."""
 
 
 LARGE_AXES = (
@@ -84,16 +91,16 @@ LARGE_AXES = (
     Axes.template("long-rows-compared", (17, 50_021), (0,), large=True),
     Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), large=True),
 )
-"""Templates of large calls along one axis. They are not for float16, which has too few different numbers."""
+"""Large patterns with one axis. They are not for float16, which has too few different numbers."""
 
 
 def _draw_adjacent(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw neighboring numbers of the type from 1 on, in random order; many are equal in a narrower type."""
+    """Return neighboring numbers of the type from 1 on, in random order. Many are equal in a narrower type."""
     return 1 + rng.permutation(count) * format_of(dtype).epsilon
 
 
 def _draw_peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw numbers from the standard normal distribution, and replace about one in 512 by ±8 to ±2000."""
+    """Return numbers from the standard normal distribution, with about one in 512 replaced by ±8 to ±2000."""
     return np.where(
         rng.random(count) < 1 / 512,
         rng.choice([-1.0, 1.0], count) * rng.uniform(8, 2000, count),
@@ -106,7 +113,7 @@ def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axe
 
     Args:
         prototype: The prototype of the function.
-        patterns: The axes, each with different numbers, except for bool.
+        patterns: The patterns, each with different numbers, except for bool.
 
     Yields:
         Templates of the patterns, and templates with equal, infinite, subnormal or neighboring numbers.
@@ -139,13 +146,13 @@ def position_templates(prototype: Prototype, patterns: Sequence[CaseTemplate[Axe
 
 @cases_for("diopiMax", "diopiMin", non_discriminating=REASONS)
 def extremum_and_position_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of extrema along an axis and of their positions."""
+    """Return the cases of `diopiMax` and `diopiMin`, which compute extrema along an axis and their positions."""
     return reduction_cases(prototype, position_templates(prototype, (*ONE_AXIS, *KEEPDIM_TEMPLATES)))
 
 
 @cases_for("diopiArgmax", "diopiArgmin", non_discriminating=REASONS)
 def position_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the positions of extrema, along an axis or in the flattened tensor."""
+    """Return the cases of `diopiArgmax` and `diopiArgmin`: positions along an axis or in the flattened tensor."""
     further_templates = (
         with_domain(
             ALL_ELEMENTS,
@@ -169,8 +176,8 @@ def extremum_templates(
 
     Args:
         prototype: The prototype of the function.
-        patterns: The axes, each for numbers from the full range.
-        special_pattern: The axes for infinite, special, subnormal, negative and positive numbers.
+        patterns: The patterns for numbers from the full range.
+        special_pattern: The pattern for infinite, special, subnormal, negative, positive and neighboring numbers.
 
     Yields:
         The templates.
@@ -188,7 +195,7 @@ def extremum_templates(
 
 
 LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True)
-"""A template of a large tensor of six axes, of which three are reduced."""
+"""A pattern of a large tensor with six axes. Three of them are reduced."""
 
 
 @cases_for("diopiAmax", non_discriminating=REASONS)
@@ -200,12 +207,12 @@ def amax_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _draw_ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return different numbers in ascending order: the extrema are the first and the last element."""
+    """Return different numbers in ascending order. The extrema are the first and the last element."""
     return np.sort(distinct(rng, count, dtype))
 
 
 def _draw_descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return different numbers in descending order."""
+    """Return different numbers in descending order. The extrema are the first and the last element."""
     return _draw_ascending(rng, count, dtype)[::-1]
 
 
@@ -218,10 +225,10 @@ ALL_ELEMENTS_TEMPLATES = (
     Axes.template("all", (263, 257), (), large=True),
     Axes.template("six-axes", SIX_AXES, (), layout=transposed, large=True),
 )
-"""Templates that reduce all elements of a tensor."""
+"""Patterns that reduce all elements of a tensor."""
 
 FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), large=True)
-"""A template of a large vector with gaps between all elements, for float16."""
+"""A pattern of a large vector with gaps between all elements, for float16."""
 
 
 @cases_for(
@@ -230,7 +237,7 @@ FAR_APART = Axes.template("half-far-apart", (70_001,), (), layout=strides(31), l
     non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all elements"},
 )
 def extremum_of_all_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the extremum of all elements."""
+    """Return the cases of `diopiMaxAll` and `diopiMinAll`, which compute the extremum of all elements."""
     further_templates = (
         with_domain(LONG, domain, (F16, F32, Dtype.int32), label)
         for label, domain in {"ascending": _draw_ascending, "descending": _draw_descending}.items()
@@ -253,16 +260,28 @@ TRUE_ELEMENTS: dict[int, list[complex]] = {
     2: [1.0, 0.25, -0.5, nan, inf],
     3: [1.0, 1j, -0.25j, complex(0, nan)],
 }
-"""Elements that count as true, by category of the element type; some are fractions or have only an imaginary part."""
+"""Elements that count as true, by category of the element type: 0 bool, 1 integer, 2 floating, 3 complex.
+
+Some elements are fractions or have only an imaginary part. A conversion to integers or to real numbers loses them.
+"""
 
 
 def _with_rare_numbers(rare: Sequence[complex], frequent: Sequence[complex], ratio: int = 6) -> Domain:
-    """Return a domain in which the frequent numbers occur `ratio` times as often as the rare ones."""
+    """Return a domain in which some numbers are rare.
+
+    Args:
+        rare: The rare numbers.
+        frequent: The other numbers.
+        ratio: The ratio of the counts of all frequent numbers and all rare numbers.
+
+    Returns:
+        The domain.
+    """
     return choice([*rare, *(frequent[i % len(frequent)] for i in range(ratio * len(rare)))])
 
 
 HIGH_BITS = {Dtype.int16: 2**8, Dtype.int32: 2**16, Dtype.int64: 2**32}
-"""By integer type, a number that becomes 0 if only the lower half of its bits is kept."""
+"""By integer type, a number that becomes 0 if only the lower half of its bits is used."""
 
 
 def _true_numbers(dtype: Dtype) -> Sequence[complex]:
@@ -271,7 +290,7 @@ def _true_numbers(dtype: Dtype) -> Sequence[complex]:
 
 
 def _false_numbers(dtype: Dtype) -> Sequence[complex]:
-    """Return numbers of the type that count as false: zeros, of both signs except in integer types."""
+    """Return numbers of the type that count as false: zeros, with both signs in floating and complex types."""
     return [0.0, -0.0] if category(dtype) > 1 else [0]
 
 
@@ -290,13 +309,19 @@ LARGE_TRUTH_TEMPLATES = (
     Axes.template("long-columns", (32_003, 7), (0,), large=True),
     Axes.template("five-axes", (11, 7, 67, 3, 17), (2,), large=True),
 )
-"""Templates of large calls of `diopiAny` and `diopiAll`."""
+"""Large patterns of `diopiAny` and `diopiAll`."""
 
 
 def _large_truth_templates(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
-    """Yield large templates of `diopiAny` (if `is_any`) or `diopiAll`.
+    """Yield large templates of `diopiAny` or `diopiAll`.
 
     On average, a slice contains one element that decides the result: true for `diopiAny`, false for `diopiAll`.
+
+    Args:
+        is_any: Whether the function is `diopiAny`.
+
+    Yields:
+        The templates.
     """
     values = (0.25, 0.0) if is_any else (0.0, 0.25)
     for pattern in LARGE_TRUTH_TEMPLATES:
@@ -306,7 +331,7 @@ def _large_truth_templates(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
 
 @cases_for("diopiAny", "diopiAll")
 def truth_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of `diopiAny` or `diopiAll`; the element that decides the result is rare in each slice."""
+    """Return the cases of `diopiAny` or `diopiAll`. The element that decides the result is rare in each slice."""
     is_any = prototype.base == "diopiAny"
     rare, frequent = (_true_numbers, _false_numbers) if is_any else (_false_numbers, _true_numbers)
     short = [pattern for pattern in ONE_OR_ALL_AXES_TEMPLATES if pattern.label != "long-rows"]

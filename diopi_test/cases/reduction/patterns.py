@@ -1,4 +1,8 @@
-"""Shared parts of the cases of reductions: templates for various axes, types of results, and `reduction_cases`."""
+"""Shared parts of the cases of reductions: patterns of axes, types of results, and `reduction_cases`.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A pattern is a template
+with a shape and axes, but without a domain of the input; `with_domain` adds the domain.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from diopi_test.cases.layouts import strided, strides, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""Short names for the floating-point types."""
 
 INEXACT_DTYPES = (*floating, *complexes)
 """The element types whose sums are rounded."""
@@ -27,14 +31,14 @@ KEEPDIM_TEMPLATES = (
     Axes.template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
     Axes.template("kept-middle", (3, 4, 5), (-2,), keepdim=True, layout=transposed, result_layout=strided),
 )
-"""Templates that keep the reduced axes with size 1."""
+"""Patterns that keep the reduced axes with size 1."""
 
 ALL_AXES = (
     Axes.template("all", (3, 4, 5), (), layout=strided, all_dtypes=True),
     Axes.template("all-kept", (4, 6), (), keepdim=True, layout=transposed),
     Axes.template("all-of-scalar", (), ()),
 )
-"""Templates that reduce all axes."""
+"""Patterns that reduce all axes."""
 
 SEVERAL_AXES = (
     Axes.template("two-axes", (2, 3, 4, 5), (3, 1)),
@@ -42,53 +46,53 @@ SEVERAL_AXES = (
     Axes.template("three-axes", (2, 5, 3, 4), (0, -1, 2), layout=transposed),
     Axes.template("every-axis", (3, 5), (1, 0)),
 )
-"""Templates that reduce more than one axis."""
+"""Patterns that reduce more than one axis."""
 
 NO_ELEMENTS = (
     Axes.template("no-elements", (0, 3), (0,), all_dtypes=True),
     Axes.template("no-elements-kept", (2, 0, 3), (1,), keepdim=True),
     Axes.template("all-of-none", (0, 3), ()),
 )
-"""Templates of tensors or slices without elements."""
+"""Patterns of tensors or slices without elements."""
 
 ROWS = ONE_AXIS[0]
-"""The first template of one axis: a matrix whose rows are reduced."""
+"""The first pattern of one axis: a matrix whose rows are reduced."""
 
 LONG = Axes.template("long", (1031,), (0,))
-"""A template of a vector so long that its sum shows in which precision a vendor accumulates."""
+"""A pattern of a vector so long that its sum shows in which precision a vendor accumulates."""
 
 LONG_COLUMNS = Axes.template("long-columns", (517, 3), (0,))
-"""A template of a matrix with long columns, which are reduced."""
+"""A pattern of a matrix with long columns, which are reduced."""
 
 LONG_ROWS = Axes.template("long-rows", (24, 130), (-1,))
-"""A template of a matrix with long rows, which are reduced."""
+"""A pattern of a matrix with long rows, which are reduced."""
 
 COLUMNS = Axes.template("", (6, 19), (0,))
-"""A template of a matrix of 6 rows and 19 columns, whose columns are reduced. It has no label of its own."""
+"""A pattern of a matrix of 6 rows and 19 columns, whose columns are reduced. The templates must add a label."""
 
 COLUMNS_OF_16 = Axes.template("", (16, 5), (0,))
-"""A template of a matrix of 16 rows and 5 columns, whose columns are reduced. It has no label of its own."""
+"""A pattern of a matrix of 16 rows and 5 columns, whose columns are reduced. The templates must add a label."""
 
 ALL_ELEMENTS = ALL_AXES[0]
-"""The first template of `ALL_AXES`: all elements of a tensor of the shape (3, 4, 5) are reduced."""
+"""The first pattern of `ALL_AXES`: all elements of a tensor of the shape (3, 4, 5) are reduced."""
 
 KEPT_COLUMNS = KEEPDIM_TEMPLATES[0]
-"""The first template of `KEEPDIM_TEMPLATES`: the columns of a matrix are reduced, and the axis is kept."""
+"""The first pattern of `KEEPDIM_TEMPLATES`: the columns of a matrix are reduced, and the axis is kept."""
 
 CHOSEN_TYPE_ROWS = Axes.template("", (11, 4), (1,))
-"""A template of rows for cases in which the caller chooses the element type of the result."""
+"""A pattern of rows, for cases in which the caller chooses the element type of the result; without a label."""
 
 ANY_AXES_TEMPLATES = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
-"""Templates for functions that reduce several axes."""
+"""Patterns for functions that reduce any number of axes."""
 
 ONE_OR_ALL_AXES_TEMPLATES = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *ALL_AXES, *NO_ELEMENTS)
-"""Templates for functions that reduce one axis or all."""
+"""Patterns for functions that reduce one axis or all axes."""
 
 SIX_AXES = (7, 3, 11, 5, 13, 17)
-"""Sizes for large tensors with many axes."""
+"""The shape of a large tensor with six axes."""
 
 FAR_ROWS = Axes.template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), large=True)
-"""A large template with gaps between the rows."""
+"""A large pattern with gaps between the rows."""
 
 
 def reduction_cases(
@@ -99,13 +103,13 @@ def reduction_cases(
     """Return the cases of a reduction of one tensor.
 
     Args:
-        prototype: the prototype of the function.
-        templates: the templates. The first tensor argument, whatever its name is, has the domain of "input".
-        shape: returns the shape of the result for the shape, axes and `keepdim` of a template.
+        prototype: The prototype of the function.
+        templates: The templates. The first tensor argument, whatever its name is, has the domain of "input".
+        shape: Returns the shape of the result for the shape, axes and `keepdim` of a template.
 
     Returns:
-        The cases of the templates. If there is a template `ROWS`, cases along all axes that no template uses follow,
-        with the domains and arguments of this template.
+        The cases of the templates. If there is a template with the label of `ROWS`, cases along all axes that no
+            template uses follow. They have the domains and arguments of this template.
     """
     input_name, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
     listed_templates = list(templates)
@@ -117,6 +121,7 @@ def reduction_cases(
     ]
 
     def arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
+        """Return the input, the axes as an integer or a list, and `keepdim`."""
         sizes = template.sizes
         return {
             input_name: tensor(*sizes.shape, domain=template.domains["input"], layout=template.layout),
@@ -125,6 +130,7 @@ def reduction_cases(
         }
 
     def with_result_overrides(template: CaseTemplate[Axes]) -> CaseTemplate[Axes]:
+        """Return the template with overrides of all results; the reference determines the shape of large results."""
         result_shape = shape(template.sizes) if not template.large else None
         override = ResultOverride(layout=template.result_layout, shape=result_shape)
         return template.replace(results={**{p.name: override for p in prototype.results}, **template.results})
@@ -158,7 +164,7 @@ def with_domain(
 def patterns_from_domain(
     patterns: Iterable[CaseTemplate[Axes]], domain: Domain, dtypes: Sequence[Dtype], **fields: Any
 ) -> Iterator[CaseTemplate[Axes]]:
-    """Return templates with the axes of the patterns.
+    """Return templates with the axes of patterns and a domain.
 
     Args:
         patterns: The patterns.
@@ -179,7 +185,15 @@ def domain_by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
 
 
 def result_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
-    """Return overrides of the type and shape of the results `out`, `min_indices` and `max_indices`."""
+    """Return overrides of the type and shape of the results `out`, `min_indices` and `max_indices`.
+
+    Args:
+        dtype: The element type of the results.
+        shape: The shape of the results.
+
+    Returns:
+        The overrides by result name; functions ignore names of results that they do not have.
+    """
     return dict.fromkeys(("out", "min_indices", "max_indices"), ResultOverride(dtype, shape=shape))
 
 

@@ -1,4 +1,8 @@
-"""Cases of sums, means, standard deviations, products and running sums."""
+"""Cases of sums, means, standard deviations, products and running sums.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A pattern is a template
+with a shape and axes, but without a domain of the input; `with_domain` adds the domain.
+"""
 
 from __future__ import annotations
 
@@ -58,17 +62,17 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.type_promotion import IntegerGap
 
 POWER_OF_TWO_ROWS = Axes.template("", (2, 1024), (1,))
-"""Rows whose length is a power of two."""
+"""A pattern of rows whose length is a power of two, so that their mean is exact if their sum is."""
 
 WIDER_DTYPES = {F16: F32, BF16: F32, F32: F64}
-"""Types of a result that represent a sum exactly, unlike the type of the summands."""
+"""By type of the summands, a type of the result that represents a sum exactly although the summands' type does not."""
 
 INFINITE_NUMBERS = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
-"""Numbers of which a few are infinite or NaN."""
+"""A domain of numbers, a few of which are infinite or NaN."""
 
 
 def _draw_cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw columns of 16 numbers that add up to 16 or less, while partial sums leave the range of float16."""
+    """Return columns of 16 numbers that add up to 16 or less, while partial sums leave the range of float16."""
     large = [32768.0] * 7 + [-32768.0] * 7
     columns = [[*large, 3.0, 13.0 - 2 * number] for number in range(count // 16)]
     return rng.permuted(np.array(columns), axis=1).T.reshape(-1)
@@ -87,20 +91,28 @@ LARGE_AXES = (
     Axes.template("long-rows-added", (17, 50_021), (0,), large=True),
     Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True),
 )
-"""Calls with long rows, many rows or long columns, and along three of six axes."""
+"""Large patterns: long rows, many rows, long columns, and three of six axes."""
 
 
 def large_templates(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
-    """Yield sums of many numbers from `domain`."""
+    """Yield large templates of sums.
+
+    Args:
+        domain: The domain of the summands.
+        **fields: Other fields of the templates.
+
+    Yields:
+        The templates for all patterns in `LARGE_AXES`, and one in float16 with gaps between rows.
+    """
     yield from patterns_from_domain(LARGE_AXES, domain, INEXACT_DTYPES, **fields)
     yield with_domain(FAR_ROWS, domain, (F16,), **fields)
 
 
 ALL_OF_PLANE = Axes.template("all", (263, 257), (), large=True)
-"""A large matrix that is reduced to one element."""
+"""A pattern of a large matrix that is reduced to one element."""
 
 HUGE_ROWS = Axes.template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), large=True)
-"""Rows so far apart that they span more than 2^31 bytes."""
+"""A pattern of rows so far apart that they span more than 2^31 bytes."""
 
 SUMS = (
     *patterns_from_domain(ANY_AXES_TEMPLATES, normal(mean=0.5), INEXACT_DTYPES),
@@ -122,7 +134,10 @@ SUMS = (
     *large_templates(normal(mean=0.5)),
     *patterns_from_domain((ALL_OF_PLANE, HUGE_ROWS), normal(mean=0.5), INEXACT_DTYPES),
 )
-"""Sums of floating-point numbers. The exact cases reveal an accumulator that is too narrow."""
+"""Templates of sums and means of floating-point and complex numbers.
+
+The exact cases reveal an accumulator that has too few bits.
+"""
 
 
 def _rounded_integers(dtype: Dtype) -> Domain:
@@ -132,20 +147,20 @@ def _rounded_integers(dtype: Dtype) -> Domain:
 
 
 VERY_LONG_ROWS = Axes.template("", (3, 150_001), (1,), large=True)
-"""Three rows of 150,001 elements."""
+"""A pattern of three rows of 150,001 elements."""
 
 LARGE_SUMMANDS = (
     with_domain(ROWS, integers_without_overflow(terms=5), (Dtype.int32, Dtype.int64), "without-overflow"),
     with_domain(LONG, uniform(2**14, 2**15 - 1), (Dtype.int16,), "without-overflow"),
     with_domain(VERY_LONG_ROWS, uniform(120, 127), (Dtype.uint8, Dtype.int8), "very-long-without-overflow"),
 )
-"""Integers whose sums a floating type can't represent, although they do not overflow."""
+"""Templates of integers whose sums a floating-point type can't represent, although they do not overflow."""
 
 FRACTIONS = choice([1.7, -2.7, 3.5, -0.9, 2.2])
-"""Numbers that conversion to an integer truncates."""
+"""A domain of numbers that a conversion to integers truncates."""
 
 COMPLEX_NUMBERS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
-"""Complex numbers that are converted to a real type."""
+"""A domain of complex numbers that are converted to a real type."""
 
 SUMMANDS_BY_TYPES: dict[tuple[Dtype, Dtype], Domain] = {
     (F32, Dtype.int32): FRACTIONS,
@@ -157,7 +172,10 @@ SUMMANDS_BY_TYPES: dict[tuple[Dtype, Dtype], Domain] = {
     (Dtype.int32, Dtype.int8): choice([300, 7, -3, 1, 515]),
     (Dtype.complex64, F32): COMPLEX_NUMBERS,
 }
-"""Numbers to add, by the element types of the input and of the requested result, to which they are converted first."""
+"""The domain of summands, by the element type of the input and the element type that the caller requests.
+
+The function converts the summands to the requested type before it adds them.
+"""
 
 FACTORS_BY_TYPES: dict[tuple[Dtype, Dtype], Domain] = {
     **SUMMANDS_BY_TYPES,
@@ -166,7 +184,10 @@ FACTORS_BY_TYPES: dict[tuple[Dtype, Dtype], Domain] = {
     (F32, F16): choice([7e4, -1e-3, 0.5, 3.0]),
     (Dtype.int32, F16): choice([3, -2, 1]),
 }
-"""Factors of products, by the types of input and requested result; some are infinite in the type of the result."""
+"""The domain of factors of products, by the element type of the input and the element type that the caller requests.
+
+Some factors are infinite in the requested type.
+"""
 
 
 def result_type_templates(
@@ -174,7 +195,16 @@ def result_type_templates(
     numbers: Mapping[tuple[Dtype, Dtype], Domain],
     shape: tuple[int, ...] = CHOSEN_TYPE_ROWS.sizes.reduced_shape,
 ) -> Iterator[CaseTemplate[Axes]]:
-    """Yield templates whose result has an element type that the caller chooses."""
+    """Yield templates whose result has an element type that the caller chooses.
+
+    Args:
+        prototype: The prototype of the function.
+        numbers: The domain, by the element types of the input and of the result. Products use `FACTORS_BY_TYPES`.
+        shape: The shape of the result.
+
+    Yields:
+        The templates. They are exact, except for products and for complex input.
+    """
     for (source, target), domain in numbers.items():
         if target in prototype.selectable_dtypes:
             template = with_domain(
@@ -185,14 +215,14 @@ def result_type_templates(
 
 
 def _count_terms(case: Case) -> int:
-    """Return the number of terms of each sum of a reduction."""
+    """Return the number of terms of each sum in a case of a reduction."""
     shape, axes = case.arguments["input"].shape, case.arguments["dim"]
     return math.prod(shape[axis] for axis in axes or range(len(shape)))
 
 
 @cases_for("diopiSum")
 def sum_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of sums."""
+    """Return the cases of `diopiSum`."""
     integers = (
         *(with_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL_ELEMENTS, NO_ELEMENTS[0])),
         with_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
@@ -205,7 +235,7 @@ def sum_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiMean")
 def mean_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of means."""
+    """Return the cases of `diopiMean`."""
     # PyTorch computes means in half precision after it has converted an input of any type to float32
     added = {types: domain for types, domain in SUMMANDS_BY_TYPES.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
@@ -215,29 +245,41 @@ def mean_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 STANDARD = normal()
-"""Numbers of the standard normal distribution."""
+"""The domain of the standard normal distribution."""
 
 NO_DEVIATION_REASONS = {
     "length-one|one-element": "the deviation of a single element is 0",
     "correction-[57]": "with 5 elements and a correction of 5 or more, the divisor is 0",
 }
-"""Reasons why wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""Why wrong results can pass a case (`Case.non_discriminating`), by a regular expression for labels."""
 
 
 def _draw_widening(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw normal numbers whose deviation grows eightfold from the beginning to the end."""
+    """Return normally distributed numbers whose standard deviation grows from 0.5 to 4, from the first to the last."""
     return rng.normal(0, 1, count) * np.linspace(0.5, 4, count)
 
 
 def deviation_template(
     label: str, pattern: CaseTemplate[Axes], correction: float | None, domain: Domain = STANDARD, **fields: Any
 ) -> CaseTemplate[Axes]:
-    """Return a template of a standard deviation with this correction."""
+    """Return a template of a standard deviation.
+
+    Args:
+        label: The label of the cases without the element type.
+        pattern: The pattern.
+        correction: The number that is subtracted from the number of elements in the divisor of the variance; None for
+            the default.
+        domain: The domain of the input.
+        **fields: Other fields of the template.
+
+    Returns:
+        The template.
+    """
     return with_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
 
 
 ROWS_OF_5 = Axes.template("", (7, 5), (1,))
-"""A matrix whose rows are reduced."""
+"""A pattern of a matrix whose rows of 5 elements are reduced. The templates must add a label."""
 
 DEVIATIONS = (
     *patterns_from_domain(ANY_AXES_TEMPLATES, STANDARD, INEXACT_DTYPES, arguments={"correction": None}),
@@ -253,7 +295,7 @@ DEVIATIONS = (
     deviation_template("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
     *large_templates(STANDARD, arguments={"correction": None}),
 )
-"""The templates of the standard deviation."""
+"""The templates of `diopiStd`."""
 
 
 def _lengthen(sizes: Axes) -> Axes | None:
@@ -268,14 +310,14 @@ def _lengthen(sizes: Axes) -> Axes | None:
 
 @cases_for("diopiStd", non_discriminating=NO_DEVIATION_REASONS)
 def std_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the standard deviation."""
+    """Return the cases of `diopiStd`."""
     infinite = [template for template in DEVIATIONS if template.label == "infinite"]  # a long row has only NaN
     finite = [template for template in DEVIATIONS if template.label != "infinite"]
     return reduction_cases(prototype, (*half_sums.templates_with_long_half_rows(finite, _lengthen), *infinite))
 
 
 def _draw_balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw rows of 18 factors with a small product; partial products leave the range of float16, not of float32."""
+    """Return rows of 18 factors with a small product; partial products leave the range of float16, not of float32."""
     rows = [[16.0] * 8 + [1 / 16] * 8 + [3.0, 1.0 - 2 * number] for number in range(count // 18)]
     return rng.permuted(np.array(rows), axis=1)
 
@@ -285,7 +327,7 @@ LARGE_PRODUCTS = (
     Axes.template("long-rows", (257, 263), (1,), large=True),
     Axes.template("long-columns", (131, 517), (0,), large=True),
 )
-"""The large tensors of products."""
+"""Large patterns of products."""
 
 PRODUCTS = (
     *patterns_from_domain(ONE_OR_ALL_AXES_TEMPLATES, log_uniform(-1, 1), INEXACT_DTYPES),
@@ -299,12 +341,12 @@ PRODUCTS = (
     with_domain(Axes.template("", (5, 18), (1,)), _draw_balanced, (F16,), "partial-overflow", exact=True),
     *patterns_from_domain(LARGE_PRODUCTS, log_uniform(-1, 1), INEXACT_DTYPES),
 )
-"""The templates of the product that do not request an element type of the result."""
+"""The templates of `diopiProd` that do not request an element type of the result."""
 
 
 @cases_for("diopiProd")
 def prod_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of products."""
+    """Return the cases of `diopiProd`."""
     return reduction_cases(prototype, (*result_type_templates(prototype, FACTORS_BY_TYPES), *PRODUCTS))
 
 
@@ -313,21 +355,21 @@ LARGE_RUNNING_TEMPLATES = (
     Axes.template("many-rows", (70_001, 3), (1,), large=True),
     Axes.template("middle", (7, 1031, 11), (1,), large=True),
 )
-"""The large tensors of running sums."""
+"""Large patterns of running sums."""
 
 RUNNING_TEMPLATES = (*ONE_AXIS, Axes.template("empty-slices", (3, 0), (1,), all_dtypes=True))
-"""Templates of running sums and products."""
+"""Patterns of running sums."""
 
 
 def _count_steps(case: Case) -> int:
-    """Return the number of terms of the longest running sum."""
+    """Return the number of terms of the longest running sum in a case."""
     tensor_spec = next(value for value in case.arguments.values() if isinstance(value, TensorSpec))
     return tensor_spec.shape[case.arguments["dim"]] if tensor_spec.shape else 1
 
 
 @cases_for("diopiCumsum", "diopiCumsumBackward")
 def cumsum_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of running sums and of their gradient."""
+    """Return the cases of `diopiCumsum` and of its gradient."""
     domain = domain_by_type(lambda dtype: normal() if category(dtype) > 1 else full_range)
     templates = (
         *result_type_templates(prototype, SUMMANDS_BY_TYPES, CHOSEN_TYPE_ROWS.sizes.shape),

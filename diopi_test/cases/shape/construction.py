@@ -1,4 +1,7 @@
-"""Functions that fill a new tensor: with one number, or with a sequence of numbers."""
+"""Cases of functions that fill a new tensor: with one number, or with a sequence of numbers.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ HALF: DtypeSet = (Dtype.float16,)
 """The element type of large half-precision cases."""
 
 PLANE = (263, 257)
-"""The shape of large matrices."""
+"""The shape of large matrices; both sizes are prime numbers, so that no block size divides them."""
 
 LINE = (70_001,)
 """The shape of long vectors."""
@@ -56,14 +59,14 @@ def fill_template(
     """Return a template of calls that write a tensor of this shape and layout, in the element type under test.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape of the tensor.
         layout: The layout of the tensor.
         arguments: The arguments, except those that the function passed to `register` derives.
         **fields: Further fields of the template.
 
     Returns:
-        The template. The functions call the tensor that they write `out`, `input` or `self`.
+        The template. Depending on the function, the tensor is called `out`, `input` or `self`.
     """
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     template = CaseTemplate(label, shape, arguments or {}, **fields)
@@ -210,7 +213,8 @@ ARANGE = (
 )
 """The templates of `diopiArange`.
 
-Their cases detect a wrong length, and the rounding errors of a vendor that adds the step repeatedly.
+Their cases detect a wrong length, and the rounding errors of a vendor that adds the step repeatedly. "truth" in a label
+means that a bool is passed for a number.
 """
 
 register(

@@ -1,4 +1,7 @@
-"""Copies of a tensor: in another element type, to another place, in another memory format."""
+"""Cases of copies of a tensor: in another element type, to another place, in another memory format.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,19 @@ PLANE, SIX_AXES, EIGHT_AXES = (263, 257), (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 
 """The shapes of large tensors with two, six and eight axes."""
 
 FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
-"""A layout that stores a tensor of shape `EIGHT_AXES` with reversed axes and gaps."""
+"""A layout that stores a tensor of the shape `EIGHT_AXES` with reversed axes and gaps."""
 
 
 def convertible_numbers(source: Dtype, target: Dtype) -> Domain:
-    """Return a domain of numbers that `target` can represent; the results for most other numbers are unspecified."""
+    """Return a domain of numbers whose conversion is specified.
+
+    Args:
+        source: The element type of the numbers.
+        target: The element type to which they are converted.
+
+    Returns:
+        The domain. Floating-point numbers for an integer type are in its range; other conversions accept all numbers.
+    """
     if target is Dtype.bool:
         return half_zeros
     if category(source) < 2 or category(target) != 1:
@@ -43,7 +54,17 @@ def convertible_numbers(source: Dtype, target: Dtype) -> Domain:
 
 
 def halfway_numbers(target: Dtype) -> Domain:
-    """Return a domain of midpoints between integers of `target`; floating sources also get the overflow limits."""
+    """Return a domain of integers halfway between two neighboring numbers of a floating-point type.
+
+    They are rounded to the number with an even significand. For floating-point sources, the domain also contains the
+    least numbers that overflow.
+
+    Args:
+        target: The floating-point type to which the numbers are converted.
+
+    Returns:
+        The domain.
+    """
     form = format_of(target)
     numbers = [sign * (2.0**form.precision + 2 * step + 1) for step in range(9) for sign in (1, -1)]
     beyond = [form.overflow, -form.overflow]
@@ -51,7 +72,7 @@ def halfway_numbers(target: Dtype) -> Domain:
 
 
 def extreme_truncated_numbers(target: Dtype) -> Domain:
-    """Return a domain of the floating numbers furthest from 0 that an integer type can represent after truncation."""
+    """Return a domain of the floating-point numbers furthest from 0 that an integer type can hold when truncated."""
     low, high = integer_range(target)
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -73,7 +94,21 @@ def conversion_template(
     target_shape: Shape | None = None,
     smoke: bool = False,
 ) -> CaseTemplate:
-    """Return a template of a conversion."""
+    """Return a template of a conversion.
+
+    Args:
+        source: The element type of the input, which is the type under test.
+        target: The element type of the result.
+        label: The end of the label.
+        shape: The shape of the input.
+        domain: The domain of the input.
+        layouts: The layouts of the input and of the result.
+        target_shape: The shape of the result, to which the input is broadcast; None for `shape`.
+        smoke: Whether the cases are smoke cases.
+
+    Returns:
+        The template.
+    """
     input_layout, output_layout = layouts
     numbers = tensor(*shape, domain=domain, layout=input_layout)
     result = ResultOverride(target, output_layout, shape if target_shape is None else target_shape)
@@ -94,7 +129,7 @@ CONVERSION_SHAPES: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
     "-empty": ((0, 3), (contiguous, contiguous)),
     "-long": ((1031,), (contiguous, contiguous)),
 }
-"""The shape, and the layouts of input and result, by the suffix of the label."""
+"""By the end of the label, the shape, and the layouts of input and result."""
 
 ROUNDING_TARGETS = {
     Dtype.float32: half,
@@ -102,10 +137,10 @@ ROUNDING_TARGETS = {
     Dtype.int32: (*half, Dtype.float32),
     Dtype.int64: (Dtype.float32, Dtype.float64),
 }
-"""The target types that cannot represent every number of a source type, by source type."""
+"""By source type, the target types that do not represent every number of the source type."""
 
 F32, F64 = Dtype.float32, Dtype.float64
-"""The source types whose conversion to integers is tested at the limits of the target."""
+"""Short names for the source types whose conversion to integers is tested at the limits of the target."""
 
 SPECIAL_TARGETS = (Dtype.bool, Dtype.int32, Dtype.int64, *floating)
 """The types to which NaN, infinities and subnormal numbers are converted."""
@@ -115,7 +150,15 @@ EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
 
 
 def basic_templates(all_pairs: bool) -> Iterator[CaseTemplate]:
-    """Yield conversions of all pairs of types, or only of each type to the next one and of float32 to every type."""
+    """Yield templates of conversions between pairs of element types.
+
+    Args:
+        all_pairs: Whether there is a template for every pair. Otherwise each type is converted to the next type, and
+            float32 to every type.
+
+    Yields:
+        The templates. Conversions to the next type are smoke cases.
+    """
     for position, source in enumerate(all_dtypes):
         for target in all_dtypes:
             is_next = target is all_dtypes[(position + 1) % len(all_dtypes)]  # every type once on each side
@@ -159,7 +202,7 @@ LARGE_CASTS = (
     conversion_template(F32, Dtype.float16, "", PLANE, convertible_numbers(F32, Dtype.float16)),
     conversion_template(Dtype.int64, F32, "", EIGHT_AXES, layouts=(FAR_AXES, contiguous)),
 )
-"""The templates of `diopiCastDtype` in the level `large`."""
+"""The large templates of `diopiCastDtype`; `register` receives copies that are marked as large."""
 
 FAR_ROWS = strides(7_703, 1)
 """A layout that places rows of three numbers so far apart that 70,001 rows of float32 span more than 2^31 bytes."""
@@ -173,7 +216,7 @@ LARGE_COPIES = (
         F32, Dtype.int64, "", SIX_AXES, convertible_numbers(F32, Dtype.int64), (transposed, contiguous)
     ),
 )
-"""The templates of `diopiCopyInp` in the level `large`."""
+"""The large templates of `diopiCopyInp`; `register` receives copies that are marked as large."""
 
 register(
     "diopiCastDtype",
@@ -224,7 +267,7 @@ CONTIGUOUS = tuple(
     )
     for label, (shape, layout, order, result) in MEMORY_FORMATS.items()
 )
-"""The small templates of `diopiContiguous`."""
+"""The templates of `diopiContiguous`, except for the large ones."""
 
 LARGE_CONTIGUOUS = (
     CaseTemplate("eight-axes", EIGHT_AXES, {"memoryFormat": int(MemoryFormat.Contiguous)}, layout=FAR_AXES, large=True),
@@ -236,7 +279,7 @@ LARGE_CONTIGUOUS = (
         large=True,
     ),
 )
-"""The templates of `diopiContiguous` in the level `large`."""
+"""The large templates of `diopiContiguous`."""
 
 register("diopiContiguous", templates=(*CONTIGUOUS, *LARGE_CONTIGUOUS), derive=derive_single_tensor())
 
@@ -252,10 +295,10 @@ UNCHANGED_TENSORS = (
 """Templates of tensors that keep their element type and memory format."""
 
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
-"""A large matrix."""
+"""A template of a large matrix."""
 
 LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, large=True)
-"""A long vector in float16."""
+"""A template of a long vector in float16."""
 
 register("diopiGetNativeMemoryFormat", templates=(*UNCHANGED_TENSORS, LARGE_PLANE), derive=derive_single_tensor())
 register(

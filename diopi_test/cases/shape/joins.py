@@ -1,4 +1,7 @@
-"""Cases of functions that join several tensors, combine vectors into a grid, or split a tensor."""
+"""Cases of functions that join several tensors, combine vectors into a grid, or split a tensor.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ PLANE = (263, 257)
 """The shape of large matrices."""
 
 SPECIAL: Mapping[str, Domain] = dict.fromkeys(("input", "inputs", "tensors"), special)
-"""The domain `special` (NaN, infinities, subnormal numbers) for the tensor arguments of the functions here."""
+"""Domains by argument name: `special` (NaN, infinities, subnormal numbers) for the tensors of all functions here."""
 
 
 def join_template(
@@ -48,12 +51,12 @@ def join_template(
     """Return a template of a call with a list of tensors.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shapes: The shapes of the tensors.
         arguments: Further arguments, such as `dim`.
-        layouts: The layouts of the tensors; the last one also is that of all remaining tensors.
-        element_types: The element types of the tensors, None for the type under test; the last one also is that of all
-            remaining tensors.
+        layouts: The layouts of the tensors. All remaining tensors have the last layout.
+        element_types: The element types of the tensors; None for the type under test. All remaining tensors have the
+            last type.
         **fields: Further fields of the template.
 
     Returns:
@@ -94,7 +97,7 @@ MIXED_DTYPES = {
     "complex-double": (Dtype.complex64, Dtype.float64),
     "int-complex": (Dtype.int32, Dtype.complex64),
 }
-"""The element types of the joined tensors, by label."""
+"""By label, the element types of the tensors that a mixed call joins."""
 
 CAT = (
     join_template("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
@@ -141,7 +144,7 @@ CAT = (
     ),
     mixed_template("skipped", [(2, 2), (0,)], 0, Dtype.int32, Dtype.float64),
 )
-"""The small templates of `diopiCat`, which joins tensors along an existing axis."""
+"""The templates of `diopiCat`, which joins tensors along an existing axis, except for the large ones."""
 
 STACK = (
     join_template("front", [(2, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
@@ -168,7 +171,7 @@ STACK = (
         for label, element_types in MIXED_DTYPES.items()
     ),
 )
-"""The small templates of `diopiStack`, which joins tensors along a new axis."""
+"""The templates of `diopiStack`, which joins tensors along a new axis, except for the large ones."""
 
 MESH_GRID = (
     join_template("two", [(3,), (4,)], **SMOKE_IN_ALL_DTYPES),
@@ -182,7 +185,7 @@ MESH_GRID = (
     join_template("special", [(19,), (2,)], domains=SPECIAL),
     join_template("long", [(41,), (29,)], dtypes=DtypeSelection.one_per_size),
 )
-"""The small templates of `diopiMeshGrid`."""
+"""The templates of `diopiMeshGrid`, which combines vectors into a grid, except for the large ones."""
 
 
 def ranks_and_axes(templates: Iterable[CaseTemplate], added_axes: int = 0) -> set[tuple[int, int]]:
@@ -190,7 +193,7 @@ def ranks_and_axes(templates: Iterable[CaseTemplate], added_axes: int = 0) -> se
 
     Args:
         templates: The templates.
-        added_axes: The number by which the rank of the result exceeds that of the tensors: 1 for `diopiStack`.
+        added_axes: The number of axes that the result has in addition to those of the tensors: 1 for `diopiStack`.
 
     Returns:
         The pairs of the rank of the result and the axis `dim`.
@@ -201,7 +204,16 @@ def ranks_and_axes(templates: Iterable[CaseTemplate], added_axes: int = 0) -> se
 
 
 def with_axis(shape: Shape, dim: int, length: int | None) -> Shape:
-    """Return the shape with the length `length` of axis `dim`, or without this axis if the length is None."""
+    """Return a shape with another length of an axis.
+
+    Args:
+        shape: The shape.
+        dim: The axis, which may count from the last axis.
+        length: The new length; None to remove the axis.
+
+    Returns:
+        The new shape.
+    """
     axis = dim % len(shape)
     return (*shape[:axis], *([] if length is None else [length]), *shape[axis + 1 :])
 
@@ -210,13 +222,13 @@ CAT_ALONG_OTHER_AXES = tuple(
     join_template(label, [shape, with_axis(shape, dim, 1)], {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(CAT))
 )
-"""Templates of `diopiCat` along those axes, up to rank 4, along which no template of `CAT` joins."""
+"""Templates of `diopiCat` for each axis of ranks 1 to 4 along which no template of `CAT` joins."""
 
 STACK_ALONG_OTHER_AXES = tuple(
     join_template(label, [with_axis(shape, dim, None)] * 3, {"dim": dim})
     for label, shape, dim in untested_axes(ranks_and_axes(STACK, 1))
 )
-"""Templates of `diopiStack` along those axes, up to rank 4 of the result, along which no template of `STACK` joins."""
+"""Templates of `diopiStack` for each axis of results of ranks 1 to 4 along which no template of `STACK` joins."""
 
 LARGE_CAT = (
     join_template(
@@ -228,19 +240,19 @@ LARGE_CAT = (
     ),
     join_template("half-many", [(131, length) for length in range(1, 40)], {"dim": 1}, dtypes=HALF, large=True),
 )
-"""The templates of `diopiCat` in the level `large`."""
+"""The large templates of `diopiCat`."""
 
 LARGE_STACK = (
     join_template("planes", [PLANE, PLANE], {"dim": 0}, layouts=(contiguous, strides(1031, 2)), large=True),
     join_template("half-many", [(131, 17)] * 37, {"dim": 2}, dtypes=HALF, large=True),
 )
-"""The templates of `diopiStack` in the level `large`."""
+"""The large templates of `diopiStack`."""
 
 LARGE_MESH_GRID = (
     join_template("plane", [(263,), (257,)], large=True),
     join_template("half-space", [(41,), (37,), (43,)], dtypes=HALF, large=True),
 )
-"""The templates of `diopiMeshGrid` in the level `large`."""
+"""The large templates of `diopiMeshGrid`."""
 
 register("diopiCat", templates=(*CAT, *CAT_ALONG_OTHER_AXES, *LARGE_CAT))
 register("diopiStack", templates=(*STACK, *STACK_ALONG_OTHER_AXES, *LARGE_STACK))
@@ -267,13 +279,13 @@ SPLIT = (
     CaseTemplate("special", (19, 2), split_arguments((7, 12), 0), domains=SPECIAL),
     CaseTemplate("long", (3, 343), split_arguments((100, 43, 200), 1), dtypes=DtypeSelection.one_per_size),
 )
-"""The small templates of `diopiSplitWithSizes`."""
+"""The templates of `diopiSplitWithSizes`, except for the large ones."""
 
 SPLIT_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, split_arguments((1, shape[dim] - 1), dim))
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in SPLIT})
 )
-"""Templates of `diopiSplitWithSizes` along those axes, up to rank 4, along which no template of `SPLIT` splits.
+"""Templates of `diopiSplitWithSizes` for each axis of ranks 1 to 4 along which no template of `SPLIT` splits.
 
 The parts are one element and the remainder.
 """
@@ -284,7 +296,7 @@ LARGE_SPLIT = (
         "half-columns", PLANE, split_arguments((67, 1, 189), 1), layout=strides(1031, 2), dtypes=HALF, large=True
     ),
 )
-"""The templates of `diopiSplitWithSizes` in the level `large`."""
+"""The large templates of `diopiSplitWithSizes`."""
 
 register(
     "diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG_OTHER_AXES, *LARGE_SPLIT), derive=derive_single_tensor()

@@ -1,4 +1,7 @@
-"""Functions that move the elements of one tensor: views, flips, repetitions, windows, triangles and padding."""
+"""Cases of functions that move the elements of one tensor: views, flips, repetitions, windows, triangles and padding.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 SPECIAL: Mapping[str, Domain] = {"input": special}
-"""The domain of NaN, infinities and subnormal numbers for the input."""
+"""The domain of NaN, infinities and subnormal numbers for the argument `input`."""
 
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
 """Fields of large templates in float16."""
@@ -39,7 +42,7 @@ PLANE, SIX_AXES, EIGHT_AXES = (263, 257), (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 
 """The shapes of large tensors with two, six and eight axes."""
 
 FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
-"""A layout that stores a tensor of shape `EIGHT_AXES` with reversed axes and gaps."""
+"""A layout that stores a tensor of the shape `EIGHT_AXES` with reversed axes and gaps."""
 
 TRIANGLES = (
     CaseTemplate("square", (4, 4), {"diagonal": 0}, **SMOKE_IN_ALL_DTYPES),
@@ -102,7 +105,7 @@ PERMUTE = (
     CaseTemplate("eight-axes", EIGHT_AXES, {"dims": (7, 2, 5, 0, 3, 6, 1, 4)}, large=True),
     CaseTemplate("half-image", (3, 37, 29, 31), {"dims": (0, 2, 3, 1)}, layout=channels_last, **LARGE_HALF),
 )
-"""The templates of `diopiPermute`; many are no transpositions, so that the inverse permutation gives another result."""
+"""The templates of `diopiPermute`. For many of them, the inverse permutation gives another result."""
 
 FLIP = (
     CaseTemplate("rows", (4, 3), {"dims": (0,)}, **SMOKE_IN_ALL_DTYPES),
@@ -183,13 +186,24 @@ UNFOLD = (
     CaseTemplate("special", (19,), {"dim": 0, "size": 4, "step": 3}, domains=SPECIAL),
     CaseTemplate("long", (431,), {"dim": 0, "size": 5, "step": 2}, dtypes=DtypeSelection.one_per_size),
 )
-"""The small templates of `diopiUnfold`, which appends an axis for the elements of each window along `dim`."""
+"""The templates of `diopiUnfold`, which appends an axis for the elements of each window along `dim`; no large ones."""
 
 
 def expand_template(
     label: str, shape: Shape, target: Shape, layout: Layout = contiguous, /, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate[Shape]:
-    """Return a template that expands a tensor to the shape `target`; input and result have the same layout."""
+    """Return a template that broadcasts a tensor.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of the input.
+        target: The shape of the result.
+        layout: The layout of input and result.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     result = ResultOverride(layout=layout, shape=target)
     return CaseTemplate(label, shape, **fields).replace(layout=layout, results={"out": result})
 
@@ -215,12 +229,29 @@ EXPAND = (
 
 
 def next_axis(axis: int, rank: int) -> int:
-    """Return the following axis (0 after the last one), negative if and only if `axis` is not negative."""
+    """Return the following axis (0 after the last one).
+
+    Args:
+        axis: An axis, which may count from the last axis.
+        rank: The number of axes.
+
+    Returns:
+        The following axis. It counts from the last axis if `axis` does not, and vice versa, so that a call has both
+            signs.
+    """
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
 
 def cyclic_axes(axis: int, rank: int) -> tuple[int, ...]:
-    """Return all axes in cyclic order from `axis` on. If `axis` is negative, the other axes are not, and vice versa."""
+    """Return all axes in cyclic order, beginning with an axis.
+
+    Args:
+        axis: The first axis, which may count from the last axis.
+        rank: The number of axes.
+
+    Returns:
+        The axes. If `axis` is negative, all other axes are not negative, and vice versa.
+    """
     return tuple((axis + i) % rank - (rank if (axis < 0) == (i == 0) else 0) for i in range(rank))
 
 
@@ -248,13 +279,13 @@ UNFOLD_ALONG_OTHER_AXES = tuple(
     CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in UNFOLD})
 )
-"""Templates of windows along the axes that `UNFOLD` leaves out."""
+"""Templates of `diopiUnfold` for each axis of ranks 1 to 4 along which no template of `UNFOLD` has windows."""
 
 LARGE_UNFOLD = (
     CaseTemplate("rows", (32_003, 3), {"dim": 0, "size": 5, "step": 3}, large=True),
     CaseTemplate("half-columns", (67, 1031), {"dim": 1, "size": 7, "step": 4}, layout=strides(2063, 2), **LARGE_HALF),
 )
-"""The templates of `diopiUnfold` in the level `large`."""
+"""The large templates of `diopiUnfold`."""
 
 FURTHER_ROLLS = tuple(
     CaseTemplate(f"by-{'-'.join(map(str, shifts))}", (4, 7, 3), {"shifts": shifts, "dims": dims})
@@ -281,7 +312,7 @@ TEMPLATES_BY_FUNCTION = {
     "diopiTril": TRIANGLES,
     "diopiTriu": TRIANGLES,
 }
-"""The templates of each function that moves the elements of its input without padding, by its name."""
+"""By function name, the templates of functions that move the elements of their input without padding."""
 
 EQUAL_ELEMENTS_REASONS = {
     "scalar": "all result elements are the only element of the input",
@@ -289,7 +320,7 @@ EQUAL_ELEMENTS_REASONS = {
     "far-above": "the diagonal lies above all elements",
     "one-window": "the only window is at the start, whatever the step is",
 }
-"""Reasons why wrong results can pass a case (`non_discriminating`), by the start of the label."""
+"""Why wrong results can pass a case (`Case.non_discriminating`), by the start of the label."""
 
 
 for function_name, templates in TEMPLATES_BY_FUNCTION.items():
@@ -299,22 +330,39 @@ for function_name, templates in TEMPLATES_BY_FUNCTION.items():
 
 
 def unfolded_shape(sizes: Shape, dim: int, size: int, step: int) -> Shape:
-    """Return the shape of the result of unfolding a tensor of these sizes."""
+    """Return the shape of the result of `diopiUnfold`.
+
+    Args:
+        sizes: The shape of the input.
+        dim: The axis along which windows move.
+        size: The number of elements of a window.
+        step: The distance between the beginnings of windows.
+
+    Returns:
+        The shape; the last axis contains the elements of a window.
+    """
     axis = dim % max(len(sizes), 1)
     return (*((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes)), size)
 
 
 def unfold_backward_template(unfold: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Return a template of the gradient of the call of `diopiUnfold` that a template describes."""
+    """Return a template of the gradient of a call of `diopiUnfold`.
+
+    Args:
+        unfold: The template of the call.
+
+    Returns:
+        The template. Its sizes are the shape of `grad_output`.
+    """
     shape = unfolded_shape(unfold.sizes, *(unfold.argument(name) for name in ("dim", "size", "step")))
     return replace(unfold, sizes=shape, arguments={"input_sizes": unfold.sizes, **unfold.arguments}, domains={})
 
 
 MANY_WINDOWS = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=DtypeSelection.all)
-"""Overlapping windows whose gradients of integers have exact sums."""
+"""A template of overlapping windows, whose integer gradients have exact sums."""
 
 NON_FINITE_WINDOWS = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=DtypeSelection.all)
-"""Overlapping windows with infinite and NaN gradients."""
+"""A template of overlapping windows, for infinite and NaN gradients."""
 
 UNFOLD_BACKWARD = (
     *(unfold_backward_template(unfold) for unfold in UNFOLD),
@@ -334,16 +382,25 @@ register(
 
 
 def padding_arguments(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> Arguments:
-    """Return the arguments of padding; `pad` has the margins before and after each axis, the last axis first."""
+    """Return the arguments of `diopiPad`.
+
+    Args:
+        pad: The margins before and after each axis, beginning with the last axis. Negative margins remove elements.
+        mode: The source of the elements in the margins: "constant", or one of `INPUT_MODES`.
+        value: The element in the margins for "constant"; None for the default.
+
+    Returns:
+        The arguments by name.
+    """
     return {"pad": pad, "mode": mode, "value": value}
 
 
 zero_padding = partial(padding_arguments, value=0.0)
-"""Return the arguments of padding with zeros, for the margins."""
+"""Return the arguments of `diopiPad` for padding with zeros."""
 
 
 INPUT_MODES = ("reflect", "replicate", "circular")
-"""Modes that fill margins with the elements of the input."""
+"""The modes of padding that fill margins with elements of the input."""
 
 NEGATIVE_MARGINS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
     "constant": (
@@ -366,7 +423,7 @@ NEGATIVE_MARGINS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
         for mode in INPUT_MODES
     },
 }
-"""Pairs of a shape and its margins by mode; negative margins remove elements, positive ones add elements."""
+"""By mode of padding, pairs of a shape and its margins. Negative margins remove elements."""
 
 PAD_TEMPLATES = (
     CaseTemplate("constant", (3, 2), zero_padding((1, 2)), **SMOKE_IN_ALL_DTYPES),
@@ -439,12 +496,12 @@ register(
 
 
 def _pads_bool_with_edges(prototype: Prototype, case: Case) -> bool:
-    """Return whether a call pads bool with elements of the input."""
+    """Return whether a call reflects or replicates the elements of a bool tensor."""
     return case.dtype is Dtype.bool and case.arguments["mode"] in ("reflect", "replicate")
 
 
 def _lacks_padding_value(prototype: Prototype, case: Case) -> bool:
-    """Return whether a call pads with a constant but omits it."""
+    """Return whether a call pads with a constant but omits the constant."""
     return case.arguments["mode"] == "constant" and case.arguments["value"] is None
 
 
