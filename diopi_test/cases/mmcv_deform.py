@@ -27,7 +27,7 @@ F64, I64 = Dtype.float64, Dtype.int64
 Pair = tuple[int, int]
 """Two sizes: along H and along W."""
 
-NEARBY = non_integers(-2, 2)
+NEARBY_SHIFTS = non_integers(-2, 2)
 """Shifts of samples by up to two cells, to positions between cells."""
 
 HALF_CELL_SHIFTS = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
@@ -40,39 +40,39 @@ def _draw_rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deform:
+class DeformSizes:
     """The sizes of a deformable convolution; pairs are along H and along W.
 
     Attributes:
         shape: The shape of the input, (N, C, H, W).
-        outputs: The number of output channels.
+        output_channels: The number of output channels.
         kernel, stride, padding, dilation, groups, deform_groups: The attributes of the convolution.
-        step, scale, with_bias: The arguments im2col_step, scale and with_bias.
+        im2col_step, scale, with_bias: The arguments im2col_step, scale and with_bias.
         has_bias_elements: Whether the bias has elements.
         shifts: The domain of the offsets of samples, in cells.
-        workspace: The shape of the workspace tensors.
+        workspace_shape: The shape of the workspace tensors.
     """
 
     shape: tuple[int, int, int, int] = (2, 2, 4, 5)
-    outputs: int = 2
+    output_channels: int = 2
     kernel: Pair = (2, 3)
     stride: Pair = (1, 1)
     padding: Pair = (1, 1)
     dilation: Pair = (1, 1)
     groups: int = 1
     deform_groups: int = 1
-    step: int = 64
+    im2col_step: int = 64
     scale: float = 1.0
     with_bias: bool = True
     has_bias_elements: bool = True
-    shifts: Domain = NEARBY
-    workspace: tuple[int, ...] = (0,)
+    shifts: Domain = NEARBY_SHIFTS
+    workspace_shape: tuple[int, ...] = (0,)
 
     @property
-    def size(self) -> list[int]:
+    def result_size(self) -> list[int]:
         """Return the sizes of the result along H and W."""
         axes = zip(self.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        return [(length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes]
+        return [(length + 2 * pad - far * (k - 1) - 1) // stride + 1 for length, k, stride, pad, far in axes]
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -86,22 +86,22 @@ class Deform:
         geometry = {name: pair[k % 2] for names, pair in pairs.items() for k, name in enumerate(names)}
         groups = {"groups": self.groups, "deform_groups": self.deform_groups}
         groups |= {"group": self.groups, "deformable_group": self.deform_groups}
-        settings = {"im2col_step": self.step, "scale": self.scale, "with_bias": self.with_bias}
+        settings = {"im2col_step": self.im2col_step, "scale": self.scale, "with_bias": self.with_bias}
         return {**geometry, **groups, **settings}
 
 
-def convolution_arguments(template: CaseTemplate[Deform], dtype: Dtype) -> Mapping[str, Any]:
+def convolution_arguments(template: CaseTemplate[DeformSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` for the sizes of a template."""
     sizes = template.sizes
-    layout, result, (b, c, *_) = template.layout, template.result_layout, sizes.shape
+    layout, result, (batch, c, *_) = template.layout, template.result_layout, sizes.shape
     taps = sizes.deform_groups * sizes.kernel[0] * sizes.kernel[1]
     shapes = {
         "input": sizes.shape,
-        "weight": (sizes.outputs, c // sizes.groups, *sizes.kernel),
-        "bias": (sizes.outputs if sizes.has_bias_elements else 0,),
-        "offset": (b, 2 * taps, *sizes.size),
-        "mask": (b, taps, *sizes.size),
-        "output": (b, sizes.outputs, *sizes.size),
+        "weight": (sizes.output_channels, c // sizes.groups, *sizes.kernel),
+        "bias": (sizes.output_channels if sizes.has_bias_elements else 0,),
+        "offset": (batch, 2 * taps, *sizes.result_size),
+        "mask": (batch, taps, *sizes.result_size),
+        "output": (batch, sizes.output_channels, *sizes.result_size),
     }
     domains = {"offset": sizes.shifts, "mask": uniform(0.2, 1)}
     tensors = {name: tensor(*shape, domain=domains.get(name), layout=layout) for name, shape in shapes.items()}
@@ -110,12 +110,12 @@ def convolution_arguments(template: CaseTemplate[Deform], dtype: Dtype) -> Mappi
         **{f"grad_{name}": zeros(*shape, layout=result) for name, shape in shapes.items()},
         **{f"grad{name.title()}": zeros(*shape, layout=result) for name, shape in shapes.items()},
         **dict.fromkeys(("grad_output", "gradOutput"), tensors["output"]),
-        **dict.fromkeys(("columns", "ones"), tensor(*sizes.workspace)),
+        **dict.fromkeys(("columns", "ones"), tensor(*sizes.workspace_shape)),
         **sizes.attributes,
     }
 
 
-CONVOLUTION_LEADING = CaseTemplate("", Deform())
+CONVOLUTION_LEADING = CaseTemplate("", DeformSizes())
 """A deformable convolution of the default size, in the leading element type."""
 
 CONVOLUTION_IN_ALL_DTYPES = CONVOLUTION_LEADING.replace(dtypes=DtypeSelection.all)
@@ -150,34 +150,40 @@ CONVOLUTION_TEMPLATES = (
     CONVOLUTION_LEADING.with_sizes("padded", padding=(2, 0), scale=2.0),
     CONVOLUTION_LEADING.with_sizes("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
     CONVOLUTION_LEADING.with_sizes("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
-    CONVOLUTION_LEADING.with_sizes("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
+    CONVOLUTION_LEADING.with_sizes("groups", shape=(2, 4, 4, 5), output_channels=6, groups=2),
     CONVOLUTION_LEADING.with_sizes("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
-    CONVOLUTION_LEADING.with_sizes("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
-    CONVOLUTION_LEADING.with_sizes("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
-    CONVOLUTION_LEADING.with_sizes("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
-    CONVOLUTION_LEADING.with_sizes("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
+    CONVOLUTION_LEADING.with_sizes(
+        "more-deformable-groups", shape=(2, 6, 4, 3), output_channels=4, groups=2, deform_groups=3
+    ),
+    CONVOLUTION_LEADING.with_sizes("depthwise", shape=(2, 4, 4, 5), output_channels=4, groups=4),
+    CONVOLUTION_LEADING.with_sizes("one-by-one", kernel=(1, 1), padding=(0, 0), output_channels=3),
+    CONVOLUTION_LEADING.with_sizes("one-channel", shape=(2, 1, 5, 4), output_channels=1, kernel=(3, 3)),
     CONVOLUTION_LEADING.with_sizes("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
-    CONVOLUTION_LEADING.with_sizes("steps", shape=(4, 2, 3, 4), step=2),
-    CONVOLUTION_LEADING.with_sizes("step-by-step", shape=(3, 2, 3, 4), step=1),
+    CONVOLUTION_LEADING.with_sizes("steps", shape=(4, 2, 3, 4), im2col_step=2),
+    CONVOLUTION_LEADING.with_sizes("step-by-step", shape=(3, 2, 3, 4), im2col_step=1),
     CONVOLUTION_LEADING.with_sizes("far-shifts", shape=(2, 2, 5, 6), shifts=non_integers(-9, 9)),
-    CONVOLUTION_LEADING.with_sizes("room-to-work-in", workspace=(5, 7)),
-    CONVOLUTION_LEADING.with_sizes("without-bias", with_bias=False, outputs=3, workspace=(5, 7)).replace(smoke=True),
+    CONVOLUTION_LEADING.with_sizes("room-to-work-in", workspace_shape=(5, 7)),
+    CONVOLUTION_LEADING.with_sizes("without-bias", with_bias=False, output_channels=3, workspace_shape=(5, 7)).replace(
+        smoke=True
+    ),
     CONVOLUTION_LEADING.with_sizes("without-bias-given", with_bias=False, has_bias_elements=False),
     CONVOLUTION_LEADING.with_sizes("undefined", shape=(2, 2, 6, 6)).replace(domains={"input": half_nan}),
     CONVOLUTION_LEADING.replace("channels-last", **same_layout(channels_last)),
     CONVOLUTION_LEADING.replace("transposed", layout=transposed, result_layout=strided),
-    CONVOLUTION_LEADING.with_sizes("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
-    CONVOLUTION_LEADING.with_sizes("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3)).replace(dtypes=half),
-    CONVOLUTION_LEADING.with_sizes("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2)).replace(
+    CONVOLUTION_LEADING.with_sizes("long", shape=(1, 40, 9, 8), output_channels=33, kernel=(3, 3)),
+    CONVOLUTION_LEADING.with_sizes("long-sum", shape=(1, 32, 6, 6), output_channels=2, kernel=(3, 3)).replace(
         dtypes=half
     ),
     CONVOLUTION_LEADING.with_sizes(
-        "long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0)
+        "long-sum-of-outputs", shape=(1, 2, 4, 3), output_channels=256, kernel=(2, 2)
+    ).replace(dtypes=half),
+    CONVOLUTION_LEADING.with_sizes(
+        "long-sum-of-places", shape=(1, 4, 20, 20), output_channels=8, kernel=(1, 1), padding=(0, 0)
     ).replace(dtypes=half),
     CONVOLUTION_LEADING.with_sizes(
         "growing-sum-of-places",
         shape=(1, 4, 20, 20),
-        outputs=8,
+        output_channels=8,
         kernel=(1, 1),
         padding=(0, 0),
         shifts=choice([-0.5, 0.5]),
@@ -186,12 +192,12 @@ CONVOLUTION_TEMPLATES = (
 """The small templates of both convolutions and of their gradients."""
 
 MANY_CHANNELS = CONVOLUTION_LEADING.with_sizes(
-    "many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)
+    "many-channels", shape=(1, 64, 50, 50), output_channels=5, kernel=(3, 3)
 ).replace(large=True)
 """A large convolution with many channels, for the forward functions."""
 
 LARGE_GROUPS = MANY_CHANNELS.with_sizes(
-    "groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1)
+    "groups", shape=(1, 18, 63, 59), output_channels=6, groups=3, deform_groups=2, stride=(2, 1)
 )
 """A large convolution with groups, for the gradients."""
 
@@ -224,31 +230,31 @@ BETWEEN_CELLS = uniform(0.1, 0.9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attention:
+class DeformAttentionSizes:
     """The sizes of a call of multi-scale deformable attention.
 
     Attributes:
         levels: The height and width of each map.
-        b, q, heads, d, points: The numbers of images, queries and heads, the size of a head, and the samples per level.
-        step: The argument im2col_step.
+        batch, queries, heads, head_size, points: The sizes of the tensors.
+        im2col_step: The argument im2col_step.
         order: The order of the levels in memory; empty for the order of `levels`.
-        parts: The domain of the positions of samples between two cells, as fractions of their distance.
+        cell_fractions: The domain of the positions of samples between two cells, as fractions of their distance.
     """
 
     levels: Sequence[Pair] = ((4, 5), (3, 2))
-    b: int = 2
-    q: int = 3
+    batch: int = 2
+    queries: int = 3
     heads: int = 2
-    d: int = 4
+    head_size: int = 4
     points: int = 2
-    step: int = 64
+    im2col_step: int = 64
     order: Sequence[int] = ()
-    parts: Domain = BETWEEN_CELLS
+    cell_fractions: Domain = BETWEEN_CELLS
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the shape of the weights."""
-        return self.b, self.q, self.heads, len(self.levels), self.points
+        return self.batch, self.queries, self.heads, len(self.levels), self.points
 
     @property
     def cells(self) -> list[int]:
@@ -256,7 +262,7 @@ class Attention:
         return [h * w for h, w in self.levels]
 
     @property
-    def starts(self) -> list[int]:
+    def start_rows(self) -> list[int]:
         """Return the row of `value` at which each level starts."""
         order = list(self.order or range(len(self.levels)))
         before = np.cumsum([0, *(self.cells[level] for level in order)])
@@ -269,35 +275,35 @@ class Attention:
         return (cells + values["_parts"] + 0.5) / lengths
 
 
-def attention_arguments(template: CaseTemplate[Attention], dtype: Dtype) -> Mapping[str, Any]:
+def attention_arguments(template: CaseTemplate[DeformAttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiMsDeformAttnMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     layout, result, shape = template.layout, template.result_layout, sizes.shape
-    value = (sizes.b, sum(sizes.cells), sizes.heads, sizes.d)
+    value = (sizes.batch, sum(sizes.cells), sizes.heads, sizes.head_size)
     return {
         "_places": tensor(*shape, 2, domain=uniform(0, 1), dtype=F64),
-        "_parts": tensor(*shape, 2, domain=sizes.parts, dtype=F64),
+        "_parts": tensor(*shape, 2, domain=sizes.cell_fractions, dtype=F64),
         "grad_value": zeros(*value, layout=result),
         "grad_sampling_loc": zeros(*shape, 2, layout=result),
         "grad_attn_weight": zeros(*shape, layout=result),
         "value": tensor(*value, layout=layout),
         "spatial_shapes": literal(np.reshape(sizes.levels, (-1, 2)), I64),
-        "level_start_index": literal(sizes.starts, I64),
+        "level_start_index": literal(sizes.start_rows, I64),
         "sampling_loc": tensor(*shape, 2, layout=layout, compute=sizes.locations),
         "attn_weight": tensor(*shape, domain=uniform(-0.5, 1), layout=layout),
-        "grad_output": tensor(sizes.b, sizes.q, sizes.heads * sizes.d, layout=layout),
-        "im2col_step": sizes.step,
+        "grad_output": tensor(sizes.batch, sizes.queries, sizes.heads * sizes.head_size, layout=layout),
+        "im2col_step": sizes.im2col_step,
     }
 
 
-ATTENTION_SMOKE = CaseTemplate("two-levels", Attention(), **SMOKE_IN_ALL_DTYPES)
+ATTENTION_SMOKE = CaseTemplate("two-levels", DeformAttentionSizes(), **SMOKE_IN_ALL_DTYPES)
 """Attention to two levels: a template of smoke cases in every element type."""
 
 ATTENTION_LEADING = ATTENTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The preceding template in the leading element type only, without smoke cases."""
 
 MANY_QUERIES = ATTENTION_LEADING.with_sizes(
-    "many-queries", levels=((67, 61), (31, 29)), b=1, q=263, heads=3, d=5, points=3
+    "many-queries", levels=((67, 61), (31, 29)), batch=1, queries=263, heads=3, head_size=5, points=3
 ).replace(large=True)
 """A large attention."""
 
@@ -306,7 +312,7 @@ SMALL_INTEGER_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"),
 
 ATTENTION_TEMPLATES = (
     ATTENTION_SMOKE,
-    ATTENTION_SMOKE.with_sizes("exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5])).replace(
+    ATTENTION_SMOKE.with_sizes("exact", levels=((4, 8), (2, 4)), cell_fractions=choice([0, 0.5])).replace(
         domains=SMALL_INTEGER_ATTENTION, exact=True, smoke=False
     ),
     ATTENTION_SMOKE.with_sizes("other-order", order=(1, 0)).replace(
@@ -315,23 +321,25 @@ ATTENTION_TEMPLATES = (
     ATTENTION_LEADING.with_sizes("one-level", levels=((5, 3),), points=4),
     ATTENTION_LEADING.with_sizes("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
     ATTENTION_LEADING.with_sizes("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
-    ATTENTION_LEADING.with_sizes("one-head", heads=1, d=5),
-    ATTENTION_LEADING.with_sizes("many-heads", heads=8, d=1, q=2),
-    ATTENTION_LEADING.with_sizes("one-query", q=1, b=3),
-    ATTENTION_LEADING.with_sizes("more-queries", q=9, b=1, points=3),
-    ATTENTION_LEADING.with_sizes("steps", b=4, step=2, q=2),
-    ATTENTION_LEADING.with_sizes("step-by-step", b=3, step=1, q=2),
-    ATTENTION_LEADING.with_sizes("one-cell", levels=((1, 1), (1, 1)), q=7),
-    ATTENTION_LEADING.with_sizes("wide-heads", d=33, q=2),
+    ATTENTION_LEADING.with_sizes("one-head", heads=1, head_size=5),
+    ATTENTION_LEADING.with_sizes("many-heads", heads=8, head_size=1, queries=2),
+    ATTENTION_LEADING.with_sizes("one-query", queries=1, batch=3),
+    ATTENTION_LEADING.with_sizes("more-queries", queries=9, batch=1, points=3),
+    ATTENTION_LEADING.with_sizes("steps", batch=4, im2col_step=2, queries=2),
+    ATTENTION_LEADING.with_sizes("step-by-step", batch=3, im2col_step=1, queries=2),
+    ATTENTION_LEADING.with_sizes("one-cell", levels=((1, 1), (1, 1)), queries=7),
+    ATTENTION_LEADING.with_sizes("wide-heads", head_size=33, queries=2),
     ATTENTION_LEADING.replace("undefined", domains={"value": half_nan}),
     ATTENTION_LEADING.replace("transposed", layout=transposed, result_layout=strided),
-    ATTENTION_LEADING.with_sizes("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
-    ATTENTION_LEADING.with_sizes("no-queries", q=0),
+    ATTENTION_LEADING.with_sizes(
+        "long", levels=((12, 11), (6, 7)), batch=1, queries=40, heads=3, head_size=17, points=4
+    ),
+    ATTENTION_LEADING.with_sizes("no-queries", queries=0),
     ATTENTION_LEADING.with_sizes("no-points", points=0),
     MANY_QUERIES,
-    MANY_QUERIES.with_sizes("half", levels=((47, 41), (13, 11)), b=2, q=131, heads=5, d=4, points=2).replace(
-        dtypes=(Dtype.float16,), layout=strided
-    ),
+    MANY_QUERIES.with_sizes(
+        "half", levels=((47, 41), (13, 11)), batch=2, queries=131, heads=5, head_size=4, points=2
+    ).replace(dtypes=(Dtype.float16,), layout=strided),
 )
 """The templates of multi-scale deformable attention and of its gradient."""
 

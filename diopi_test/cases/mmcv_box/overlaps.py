@@ -16,10 +16,10 @@ from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import (
     ANGLES,
     QUADRILATERALS,
-    boxes,
-    convex_quadrilaterals,
-    diamonds,
-    rotated_boxes,
+    box_domain,
+    diamond_domain,
+    quadrilateral_domain,
+    rotated_box_domain,
 )
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
@@ -35,8 +35,8 @@ from diopi_test.cases.template import (
 
 def overlap_template(
     label: str,
-    n: int = 6,
-    m: int = 7,
+    first_count: int = 6,
+    second_count: int = 7,
     domain: Domain | Sequence[Sequence[float]] | None = None,
     second_domain: Domain | Sequence[Sequence[float]] | None = None,
     *,
@@ -51,8 +51,8 @@ def overlap_template(
 
     Args:
         label: The label of the cases.
-        n: The number of boxes in the first set.
-        m: The number of boxes in the second set.
+        first_count: The number of boxes in the first set.
+        second_count: The number of boxes in the second set.
         domain: The domain of the first set, or a list of boxes; None for `default_domain`.
         second_domain: The domain of the second set, or a list of boxes; None for the source of the first set.
         columns: The number of numbers that describe a box.
@@ -74,8 +74,8 @@ def overlap_template(
         return tensor(len(source), columns, compute=lambda values: source)
 
     arguments: Arguments = {
-        "bboxes1": boxes_from(n, first_domain),
-        "bboxes2": boxes_from(n if aligned else m, second_domain or first_domain),
+        "bboxes1": boxes_from(first_count, first_domain),
+        "bboxes2": boxes_from(first_count if aligned else second_count, second_domain or first_domain),
         "mode": mode,
         "offset": offset,
         "aligned": aligned,
@@ -84,142 +84,166 @@ def overlap_template(
     return CaseTemplate(label, arguments=arguments, result_layout=result).replace(**fields)
 
 
-upright = partial(overlap_template, columns=4, default_domain=boxes(uniform(0, 5), uniform(1, 6)))
+upright_template = partial(overlap_template, columns=4, default_domain=box_domain(uniform(0, 5), uniform(1, 6)))
 """Return a template of upright boxes (x1, y1, x2, y2); see `overlap_template`."""
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
 """Boxes whose areas are powers of two."""
 
-PARTS = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
+PARTIAL_SQUARES = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
 """Boxes whose intersections with `SQUARES` have areas that are powers of two."""
 
-UPRIGHT = (
-    upright("plain", **SMOKE_IN_ALL_DTYPES),
-    upright("offset", offset=1, **SMOKE_IN_ALL_DTYPES),
-    upright("foreground", mode=1, dtypes=DtypeSelection.all),
-    upright("foreground-offset", mode=1, offset=1),
-    upright("aligned", 12, aligned=True, dtypes=DtypeSelection.all),
-    upright("aligned-foreground-offset", 12, mode=1, offset=1, aligned=True),
-    upright("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
-    upright("transposed", 5, 3, layout=transposed),
-    upright("small", 8, 7, boxes(uniform(0, 0.5), uniform(0.01, 0.5)), dtypes=DtypeSelection.all),
-    upright("small-offset", 8, 7, boxes(uniform(0, 0.5), uniform(0.01, 0.5)), offset=1),
-    upright("far", 8, 7, boxes(uniform(500, 510), uniform(2, 16))),
-    upright("apart", 9, 8, boxes(uniform(0, 16), uniform(1, 6))),
-    upright("whole", 7, 9, boxes(integer_values(-2, 4), integer_values(1, 6)), dtypes=DtypeSelection.all),
-    upright("one-each", 1, 1, boxes(integer_values(0, 1), integer_values(3, 5))),
-    upright("no-boxes", 0, 5),
-    upright("no-others", 5, 0),
-    upright("no-pairs", 0, aligned=True),
-    upright("large", 70, 90),
-    upright("many", 311, 227, boxes(uniform(0, 60), uniform(1, 40)), offset=1, large=True),
-    upright("aligned", 70_001, aligned=True, large=True),
-    upright("exact", domain=SQUARES, second_domain=PARTS, mode=1, exact=True, dtypes=DtypeSelection.all),
+UPRIGHT_TEMPLATES = (
+    upright_template("plain", **SMOKE_IN_ALL_DTYPES),
+    upright_template("offset", offset=1, **SMOKE_IN_ALL_DTYPES),
+    upright_template("foreground", mode=1, dtypes=DtypeSelection.all),
+    upright_template("foreground-offset", mode=1, offset=1),
+    upright_template("aligned", 12, aligned=True, dtypes=DtypeSelection.all),
+    upright_template("aligned-foreground-offset", 12, mode=1, offset=1, aligned=True),
+    upright_template("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
+    upright_template("transposed", 5, 3, layout=transposed),
+    upright_template("small", 8, 7, box_domain(uniform(0, 0.5), uniform(0.01, 0.5)), dtypes=DtypeSelection.all),
+    upright_template("small-offset", 8, 7, box_domain(uniform(0, 0.5), uniform(0.01, 0.5)), offset=1),
+    upright_template("far", 8, 7, box_domain(uniform(500, 510), uniform(2, 16))),
+    upright_template("apart", 9, 8, box_domain(uniform(0, 16), uniform(1, 6))),
+    upright_template("whole", 7, 9, box_domain(integer_values(-2, 4), integer_values(1, 6)), dtypes=DtypeSelection.all),
+    upright_template("one-each", 1, 1, box_domain(integer_values(0, 1), integer_values(3, 5))),
+    upright_template("no-boxes", 0, 5),
+    upright_template("no-others", 5, 0),
+    upright_template("no-pairs", 0, aligned=True),
+    upright_template("large", 70, 90),
+    upright_template("many", 311, 227, box_domain(uniform(0, 60), uniform(1, 40)), offset=1, large=True),
+    upright_template("aligned", 70_001, aligned=True, large=True),
+    upright_template(
+        "exact", domain=SQUARES, second_domain=PARTIAL_SQUARES, mode=1, exact=True, dtypes=DtypeSelection.all
+    ),
 )
 """The templates of `diopiBboxOverlapsMmcv`; `offset` is added to each side."""
 
-register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
-SPREAD = uniform(0, 120)
+register("diopiBboxOverlapsMmcv", templates=UPRIGHT_TEMPLATES)
+SPREAD_COORDINATES = uniform(0, 120)
 """Positions at which most pairs of boxes do not overlap, as in images."""
 
-rotated = partial(overlap_template, columns=5, default_domain=rotated_boxes(uniform(0, 5), uniform(1, 6), ANGLES))
+rotated_template = partial(
+    overlap_template, columns=5, default_domain=rotated_box_domain(uniform(0, 5), uniform(1, 6), ANGLES)
+)
 """Return a template of rotated boxes (x, y, width, height, angle in radians); see `overlap_template`."""
 
-INNER = rotated_boxes(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
-"""Boxes that lie within the boxes of `OUTER`."""
+INNER_BOXES = rotated_box_domain(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
+"""Boxes that lie within the boxes of `OUTER_BOXES`."""
 
-OUTER = rotated_boxes(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
-"""Boxes that contain the boxes of `INNER`."""
+OUTER_BOXES = rotated_box_domain(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
+"""Boxes that contain the boxes of `INNER_BOXES`."""
 
-AROUND = rotated_boxes(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
-"""Boxes that contain the boxes of `OUTER`: the intersection is the whole inner box, so that rounding has little effect.
-"""
+SURROUNDING_BOXES = rotated_box_domain(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
+"""Boxes that contain the boxes of `OUTER_BOXES`."""
 
-ROTATED = (
-    rotated("plain", **SMOKE_IN_ALL_DTYPES),
-    rotated("foreground", mode=1, dtypes=DtypeSelection.all),
-    rotated("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
-    rotated("aligned-foreground", 12, mode=1, aligned=True),
-    rotated("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
-    rotated("transposed", 5, 3, layout=transposed),
-    rotated("not-turned", 7, 6, rotated_boxes(uniform(0, 5), uniform(1, 6), choice([0.0]))),
-    rotated(
-        "quarter-turns", 7, 6, rotated_boxes(uniform(0, 5), uniform(1, 6), choice([0.0, np.pi / 2, np.pi, -np.pi / 2]))
+ROTATED_TEMPLATES = (
+    rotated_template("plain", **SMOKE_IN_ALL_DTYPES),
+    rotated_template("foreground", mode=1, dtypes=DtypeSelection.all),
+    rotated_template("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
+    rotated_template("aligned-foreground", 12, mode=1, aligned=True),
+    rotated_template("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
+    rotated_template("transposed", 5, 3, layout=transposed),
+    rotated_template("not-turned", 7, 6, rotated_box_domain(uniform(0, 5), uniform(1, 6), choice([0.0]))),
+    rotated_template(
+        "quarter-turns",
+        7,
+        6,
+        rotated_box_domain(uniform(0, 5), uniform(1, 6), choice([0.0, np.pi / 2, np.pi, -np.pi / 2])),
     ),
-    rotated("several-turns", 6, 5, rotated_boxes(uniform(0, 5), uniform(1, 6), uniform(-40, 40))),
-    rotated(
+    rotated_template("several-turns", 6, 5, rotated_box_domain(uniform(0, 5), uniform(1, 6), uniform(-40, 40))),
+    rotated_template(
         "slender",
         7,
         6,
-        rotated_boxes(uniform(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES),
+        rotated_box_domain(uniform(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES),
         dtypes=DtypeSelection.all,
     ),
-    rotated("far", 6, 7, rotated_boxes(uniform(1000, 1010), uniform(4, 16), ANGLES), dtypes=DtypeSelection.all),
-    rotated(
+    rotated_template(
+        "far", 6, 7, rotated_box_domain(uniform(1000, 1010), uniform(4, 16), ANGLES), dtypes=DtypeSelection.all
+    ),
+    rotated_template(
         "far-slender",
         6,
         7,
-        rotated_boxes(uniform(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES),
+        rotated_box_domain(uniform(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES),
         dtypes=DtypeSelection.all,
     ),
-    rotated("small", 6, 7, rotated_boxes(uniform(0, 0.01), uniform(0.01, 0.03), ANGLES)),
-    rotated("inside", 6, 5, alternating_rows(5, INNER, AROUND), second_domain=OUTER, mode=1, dtypes=DtypeSelection.all),
-    rotated("apart", 9, 8, rotated_boxes(uniform(0, 20), uniform(2, 7), ANGLES)),
-    rotated("without-area", 6, 7, rotated_boxes(uniform(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
-    rotated("one-each", 1, 1, rotated_boxes(uniform(0, 1), uniform(2, 4), ANGLES)),
-    rotated("no-boxes", 0, 5),
-    rotated("no-others", 5, 0),
-    rotated("large", 40, 55),
-    rotated("many", 211, 227, rotated_boxes(SPREAD, uniform(2, 16), ANGLES), large=True),
-    rotated("aligned", 13_109, aligned=True, large=True),
+    rotated_template("small", 6, 7, rotated_box_domain(uniform(0, 0.01), uniform(0.01, 0.03), ANGLES)),
+    rotated_template(
+        "inside",
+        6,
+        5,
+        alternating_rows(5, INNER_BOXES, SURROUNDING_BOXES),
+        second_domain=OUTER_BOXES,
+        mode=1,
+        dtypes=DtypeSelection.all,
+    ),
+    rotated_template("apart", 9, 8, rotated_box_domain(uniform(0, 20), uniform(2, 7), ANGLES)),
+    rotated_template("without-area", 6, 7, rotated_box_domain(uniform(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
+    rotated_template("one-each", 1, 1, rotated_box_domain(uniform(0, 1), uniform(2, 4), ANGLES)),
+    rotated_template("no-boxes", 0, 5),
+    rotated_template("no-others", 5, 0),
+    rotated_template("large", 40, 55),
+    rotated_template("many", 211, 227, rotated_box_domain(SPREAD_COORDINATES, uniform(2, 16), ANGLES), large=True),
+    rotated_template("aligned", 13_109, aligned=True, large=True),
 )
 """The templates of `diopiBoxIouRotatedMmcv`. Equal, parallel and slender boxes reveal unstable algorithms."""
 
-register("diopiBoxIouRotatedMmcv", templates=ROTATED)
+register("diopiBoxIouRotatedMmcv", templates=ROTATED_TEMPLATES)
 
 
-INNER_AND_OUTER_DIAMONDS = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
+INNER_AND_OUTER_DIAMONDS = alternating_rows(8, diamond_domain(1.0, 1.2), diamond_domain(3.0, 3.3))
 """Small diamonds, and large diamonds around them."""
 
 
-quadrilateral = partial(overlap_template, columns=8, default_domain=QUADRILATERALS)
+quadrilateral_template = partial(overlap_template, columns=8, default_domain=QUADRILATERALS)
 """Return a template of quadrilaterals (four corners x, y); see `overlap_template`."""
 
-QUADRILATERAL = (
-    quadrilateral("plain", **SMOKE_IN_ALL_DTYPES),
-    quadrilateral("foreground", mode=1, dtypes=DtypeSelection.all),
-    quadrilateral("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
-    quadrilateral("aligned-foreground", 12, mode=1, aligned=True),
-    quadrilateral("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
-    quadrilateral("transposed", 5, 3, layout=transposed),
-    quadrilateral(
+QUADRILATERAL_TEMPLATES = (
+    quadrilateral_template("plain", **SMOKE_IN_ALL_DTYPES),
+    quadrilateral_template("foreground", mode=1, dtypes=DtypeSelection.all),
+    quadrilateral_template("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
+    quadrilateral_template("aligned-foreground", 12, mode=1, aligned=True),
+    quadrilateral_template("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
+    quadrilateral_template("transposed", 5, 3, layout=transposed),
+    quadrilateral_template(
         "clockwise",
         6,
         5,
-        convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
+        quadrilateral_domain(uniform(0, 4), uniform(1, 4), clockwise=True),
         dtypes=DtypeSelection.all,
     ),
-    quadrilateral(
+    quadrilateral_template(
         "either-way",
         6,
         5,
-        convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
+        quadrilateral_domain(uniform(0, 4), uniform(1, 4), clockwise=True),
         second_domain=QUADRILATERALS,
     ),
-    quadrilateral("slender", 7, 6, convex_quadrilaterals(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
-    quadrilateral("far", 6, 7, convex_quadrilaterals(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all),
-    quadrilateral("small", 6, 7, convex_quadrilaterals(uniform(0, 0.01), uniform(0.01, 0.03))),
-    quadrilateral(
-        "inside", 6, 5, INNER_AND_OUTER_DIAMONDS, second_domain=diamonds(1.8, 2.0), mode=1, dtypes=DtypeSelection.all
+    quadrilateral_template("slender", 7, 6, quadrilateral_domain(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
+    quadrilateral_template(
+        "far", 6, 7, quadrilateral_domain(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all
     ),
-    quadrilateral("apart", 9, 8, convex_quadrilaterals(uniform(0, 20), uniform(2, 6))),
-    quadrilateral("one-each", 1, 1, convex_quadrilaterals(uniform(0, 0.5), uniform(2, 3))),
-    quadrilateral("no-boxes", 0, 5),
-    quadrilateral("no-others", 5, 0),
-    quadrilateral("large", 40, 55),
-    quadrilateral("many", 211, 227, convex_quadrilaterals(SPREAD, uniform(2, 12)), large=True),
-    quadrilateral("aligned", 8209, aligned=True, large=True),
+    quadrilateral_template("small", 6, 7, quadrilateral_domain(uniform(0, 0.01), uniform(0.01, 0.03))),
+    quadrilateral_template(
+        "inside",
+        6,
+        5,
+        INNER_AND_OUTER_DIAMONDS,
+        second_domain=diamond_domain(1.8, 2.0),
+        mode=1,
+        dtypes=DtypeSelection.all,
+    ),
+    quadrilateral_template("apart", 9, 8, quadrilateral_domain(uniform(0, 20), uniform(2, 6))),
+    quadrilateral_template("one-each", 1, 1, quadrilateral_domain(uniform(0, 0.5), uniform(2, 3))),
+    quadrilateral_template("no-boxes", 0, 5),
+    quadrilateral_template("no-others", 5, 0),
+    quadrilateral_template("large", 40, 55),
+    quadrilateral_template("many", 211, 227, quadrilateral_domain(SPREAD_COORDINATES, uniform(2, 12)), large=True),
+    quadrilateral_template("aligned", 8209, aligned=True, large=True),
 )
 """The templates of `diopiBoxIouQuadriMmcv`."""
 
-register("diopiBoxIouQuadriMmcv", templates=QUADRILATERAL)
+register("diopiBoxIouQuadriMmcv", templates=QUADRILATERAL_TEMPLATES)

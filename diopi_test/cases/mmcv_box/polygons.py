@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Values
 from diopi_test.cases.domains import Domain, choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex_quadrilaterals, diamonds, joined_columns
+from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, column_domain, diamond_domain, quadrilateral_domain
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -82,21 +82,21 @@ LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2]
 LEVEL_POLYGONS = [[4, 0, 2.5, 2, 1, 0, 2.5, -2], [1, -1, 4, -1, 4, 2, 1, 2.5], [-1, 1, -1, 4, -4, 4, -4, -1]]
 """Polygons with points at the height of a corner or of an edge, but not on an edge."""
 
-CONTAINMENTS = (
+CONTAINMENT_TEMPLATES = (
     containment_template("plain", **SMOKE_IN_ALL_DTYPES),
     containment_template(
         "clockwise",
         11,
         6,
-        shapes=convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True),
+        shapes=quadrilateral_domain(uniform(0, 4), uniform(1, 4), clockwise=True),
         dtypes=DtypeSelection.all,
     ),
     containment_template("strided", 7, 4, layout=strided, dtypes=DtypeSelection.all),
     containment_template("transposed", 6, 5, layout=transposed, dtypes=DtypeSelection.all),
-    containment_template("inside", 20, 4, uniform(1, 3), convex_quadrilaterals(uniform(0, 4), uniform(2, 4))),
-    containment_template("far", 15, 6, uniform(1000, 1010), convex_quadrilaterals(uniform(1000, 1010), uniform(3, 5))),
+    containment_template("inside", 20, 4, uniform(1, 3), quadrilateral_domain(uniform(0, 4), uniform(2, 4))),
+    containment_template("far", 15, 6, uniform(1000, 1010), quadrilateral_domain(uniform(1000, 1010), uniform(3, 5))),
     containment_template(
-        "slender", 20, 6, uniform(-3, 7), convex_quadrilaterals(uniform(0, 4), choice([6.0, 0.5, 7.5, 0.75]))
+        "slender", 20, 6, uniform(-3, 7), quadrilateral_domain(uniform(0, 4), choice([6.0, 0.5, 7.5, 0.75]))
     ),
     containment_template("one-polygon", 30, 1),
     containment_template("one-point", 1, 12, uniform(1, 3)),
@@ -104,7 +104,7 @@ CONTAINMENTS = (
     containment_template("no-points", 0, 3),
     containment_template("no-polygons", 4, 0),
     containment_template(
-        "many", 1009, 67, uniform(0, 30), convex_quadrilaterals(uniform(0, 30), uniform(2, 12)), large=True
+        "many", 1009, 67, uniform(0, 30), quadrilateral_domain(uniform(0, 30), uniform(2, 12)), large=True
     ),
     CaseTemplate(
         "level",
@@ -117,10 +117,10 @@ CONTAINMENTS = (
 )
 """The templates of `diopiPointsInPolygonsMmcv`."""
 
-register("diopiPointsInPolygonsMmcv", templates=CONTAINMENTS)
+register("diopiPointsInPolygonsMmcv", templates=CONTAINMENT_TEMPLATES)
 
 
-SPREAD, FAR = uniform(-4, 4), uniform(1000, 1006)
+NEAR_COORDINATES, FAR_COORDINATES = uniform(-4, 4), uniform(1000, 1006)
 """Domains of coordinates near the origin, and far from the origin."""
 
 
@@ -128,10 +128,10 @@ def hull_template(
     label: str,
     n: int = 6,
     k: int = 5,
-    points: Domain = SPREAD,
+    points: Domain = NEAR_COORDINATES,
     shapes: Domain = QUADRILATERALS,
     *,
-    rows: bool = False,
+    has_polygon_per_set: bool = False,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
     """Return a template of a function of the convex hulls of point sets.
@@ -139,10 +139,10 @@ def hull_template(
     Args:
         label: The label of the cases.
         n: The number of sets of nine points.
-        k: The number of quadrilaterals, unless `rows` is true.
+        k: The number of quadrilaterals, unless `has_polygon_per_set` is true.
         points: The domain of the points.
         shapes: The domain of the quadrilaterals.
-        rows: Whether each set has its own quadrilateral, so that there are `n`.
+        has_polygon_per_set: Whether each set has its own quadrilateral, so that there are `n`.
         **fields: Further fields of the template.
 
     Returns:
@@ -151,7 +151,7 @@ def hull_template(
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "pointsets": tensor(n, 18, domain=points, layout=layout),
-        "polygons": tensor(n if rows else k, 8, domain=shapes, layout=layout),
+        "polygons": tensor(n if has_polygon_per_set else k, 8, domain=shapes, layout=layout),
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
@@ -183,35 +183,68 @@ def _draw_in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
-def hull_templates(rows: bool) -> Sequence[CaseTemplate]:
-    """Return the templates that functions of point sets share; with `rows`, each set has its own quadrilateral."""
+def hull_templates(has_polygon_per_set: bool) -> Sequence[CaseTemplate]:
+    """Return the templates that functions of point sets share."""
     return (
-        hull_template("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),
-        hull_template("off-center", 7, 4, _draw_at_random_positions, rows=rows, **SMOKE_IN_ALL_DTYPES),
-        hull_template("on-circle", 6, 5, _draw_on_circle, rows=rows, dtypes=DtypeSelection.all),
-        hull_template("in-triangle", 6, 5, _draw_in_triangle, rows=rows, dtypes=DtypeSelection.all),
+        hull_template("plain", has_polygon_per_set=has_polygon_per_set, **SMOKE_IN_ALL_DTYPES),
         hull_template(
-            "clockwise", 5, 4, shapes=convex_quadrilaterals(uniform(0, 4), uniform(1, 4), clockwise=True), rows=rows
-        ),
-        hull_template("strided", 4, 3, rows=rows, layout=strided, dtypes=DtypeSelection.all),
-        hull_template("transposed", 5, 3, rows=rows, layout=transposed),
-        hull_template(
-            "inside", 6, 5, uniform(-0.9, 0.9), convex_quadrilaterals(uniform(-0.3, 0.3), uniform(3, 5)), rows=rows
+            "off-center",
+            7,
+            4,
+            _draw_at_random_positions,
+            has_polygon_per_set=has_polygon_per_set,
+            **SMOKE_IN_ALL_DTYPES,
         ),
         hull_template(
-            "outside", 6, 5, _draw_on_circle, convex_quadrilaterals(uniform(1.8, 2.2), uniform(0.4, 0.9)), rows=rows
+            "on-circle", 6, 5, _draw_on_circle, has_polygon_per_set=has_polygon_per_set, dtypes=DtypeSelection.all
         ),
         hull_template(
-            "far", 6, 5, FAR, convex_quadrilaterals(FAR, uniform(1, 4)), rows=rows, dtypes=DtypeSelection.all
+            "in-triangle", 6, 5, _draw_in_triangle, has_polygon_per_set=has_polygon_per_set, dtypes=DtypeSelection.all
         ),
-        hull_template("one-each", 1, 1, rows=rows),
-        hull_template("no-sets", 0, 0, rows=rows),
-        hull_template("many", 40, 12, rows=rows),
+        hull_template(
+            "clockwise",
+            5,
+            4,
+            shapes=quadrilateral_domain(uniform(0, 4), uniform(1, 4), clockwise=True),
+            has_polygon_per_set=has_polygon_per_set,
+        ),
+        hull_template(
+            "strided", 4, 3, has_polygon_per_set=has_polygon_per_set, layout=strided, dtypes=DtypeSelection.all
+        ),
+        hull_template("transposed", 5, 3, has_polygon_per_set=has_polygon_per_set, layout=transposed),
+        hull_template(
+            "inside",
+            6,
+            5,
+            uniform(-0.9, 0.9),
+            quadrilateral_domain(uniform(-0.3, 0.3), uniform(3, 5)),
+            has_polygon_per_set=has_polygon_per_set,
+        ),
+        hull_template(
+            "outside",
+            6,
+            5,
+            _draw_on_circle,
+            quadrilateral_domain(uniform(1.8, 2.2), uniform(0.4, 0.9)),
+            has_polygon_per_set=has_polygon_per_set,
+        ),
+        hull_template(
+            "far",
+            6,
+            5,
+            FAR_COORDINATES,
+            quadrilateral_domain(FAR_COORDINATES, uniform(1, 4)),
+            has_polygon_per_set=has_polygon_per_set,
+            dtypes=DtypeSelection.all,
+        ),
+        hull_template("one-each", 1, 1, has_polygon_per_set=has_polygon_per_set),
+        hull_template("no-sets", 0, 0, has_polygon_per_set=has_polygon_per_set),
+        hull_template("many", 40, 12, has_polygon_per_set=has_polygon_per_set),
     )
 
 
 HULLS_IN_POLYGONS = hull_template(
-    "contained", 6, 5, _draw_on_small_circle, diamonds(1.45, 1.5), dtypes=DtypeSelection.all
+    "contained", 6, 5, _draw_on_small_circle, diamond_domain(1.45, 1.5), dtypes=DtypeSelection.all
 )
 """Hulls inside polygons that are only slightly larger, so that rounding has little effect."""
 
@@ -230,9 +263,9 @@ def _scaled_copies(shape: Array, step: int) -> Array:
 
     Each copy starts at another corner. If `step` is −1 instead of 1, every second copy is in reverse order.
     """
-    rows = zip(SCALES, CENTERS, strict=True)
+    copies = zip(SCALES, CENTERS, strict=True)
     outlines = [
-        np.roll(shape, row, 0)[:: step**row] * size + np.array(center) for row, (size, center) in enumerate(rows)
+        np.roll(shape, row, 0)[:: step**row] * size + np.array(center) for row, (size, center) in enumerate(copies)
     ]
     return np.reshape(outlines, (len(SCALES), -1))
 
@@ -261,24 +294,31 @@ register(
     "diopiConvexGiouMmcv",
     templates=(
         *hull_templates(True),
-        hull_template("apart", 6, 6, _draw_on_circle, convex_quadrilaterals(uniform(12, 14), uniform(1, 2)), rows=True),
+        hull_template(
+            "apart",
+            6,
+            6,
+            _draw_on_circle,
+            quadrilateral_domain(uniform(12, 14), uniform(1, 2)),
+            has_polygon_per_set=True,
+        ),
         EXACT_HULLS,
-        hull_template("many", 3643, rows=True, large=True),
+        hull_template("many", 3643, has_polygon_per_set=True, large=True),
     ),
 )
 
-DIAMONDS = [[0, 1, 1, 0, 0, -1, -1, 0, 0, 0, 0.25, 0.25, 0.5, 0.25, -0.5, 0.25, 0.25, -0.5]]
+DIAMOND_POINTS = [[0, 1, 1, 0, 0, -1, -1, 0, 0, 0, 0.25, 0.25, 0.5, 0.25, -0.5, 0.25, 0.25, -0.5]]
 """A set of points whose hull is a diamond, so that all rectangles along its edges are equal."""
 
-ENCLOSURES = (
+ENCLOSURE_TEMPLATES = (
     *hull_templates(False)[:-3],
     hull_template("one-set", 1),
     hull_template("no-sets", 0),
     hull_template("many", 60),
-    hull_template("in-lines", 6, points=joined_columns(*[integer_values(-4, 4)] * 18)),
-    CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMONDS)}),
+    hull_template("in-lines", 6, points=column_domain(*[integer_values(-4, 4)] * 18)),
+    CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMOND_POINTS)}),
     hull_template("many", 3643, large=True),
 )
 """The templates of `diopiMinAreaPolygonsMmcv`, the smallest rectangle around each set of points."""
 
-register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURES)
+register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURE_TEMPLATES)

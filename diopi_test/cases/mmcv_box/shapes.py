@@ -22,7 +22,7 @@ F64 = Dtype.float64
 """The element type that the domains of this module pass to the domains of corners, sides, centers and radii."""
 
 
-def joined_columns(*domains: Domain) -> Domain:
+def column_domain(*domains: Domain) -> Domain:
     """Return a domain of the numbers of a matrix, row by row, with one column per domain.
 
     `joined_columns(uniform(0, 1), uniform(5, 6))` draws numbers such as 0.3, 5.1, 0.8, 5.7.
@@ -35,11 +35,11 @@ def joined_columns(*domains: Domain) -> Domain:
     return draw
 
 
-def boxes(places: Domain, sizes: Domain) -> Domain:
+def box_domain(coordinates: Domain, sizes: Domain) -> Domain:
     """Return a domain of boxes (x1, y1, x2, y2) with sides parallel to the axes.
 
     Args:
-        places: The domain of x1 and y1.
+        coordinates: The domain of x1 and y1.
         sizes: The domain of the side lengths x2 − x1 and y2 − y1.
 
     Returns:
@@ -47,31 +47,31 @@ def boxes(places: Domain, sizes: Domain) -> Domain:
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
-        low = places(rng, count // 2, F64).reshape(-1, 2)
+        low = coordinates(rng, count // 2, F64).reshape(-1, 2)
         return np.concatenate([low, low + sizes(rng, count // 2, F64).reshape(-1, 2)], -1).reshape(-1)
 
     return draw
 
 
-def rotated_boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
+def rotated_box_domain(coordinates: Domain, sizes: Domain, angles: Domain) -> Domain:
     """Return a domain of rotated boxes (x, y, width, height, angle).
 
     Args:
-        places: The domain of the coordinates x and y of the center.
+        coordinates: The domain of the coordinates x and y of the center.
         sizes: The domain of width and height.
         angles: The domain of the angle in radians.
 
     Returns:
         The domain.
     """
-    return joined_columns(places, places, sizes, sizes, angles)
+    return column_domain(coordinates, coordinates, sizes, sizes, angles)
 
 
 ANGLES = uniform(-3.5, 3.5)
 """A domain of angles in radians. The range is a little larger than a full turn."""
 
 
-def convex_quadrilaterals(centers: Domain, radii: Domain, clockwise: bool = False) -> Domain:
+def quadrilateral_domain(centers: Domain, radii: Domain, clockwise: bool = False) -> Domain:
     """Return a domain of convex quadrilaterals (x1, y1, …, x4, y4) whose corners lie on ellipses.
 
     There is one corner in each quarter of the ellipse's angle parameter. The quarters start at a random angle.
@@ -95,7 +95,7 @@ def convex_quadrilaterals(centers: Domain, radii: Domain, clockwise: bool = Fals
     return draw
 
 
-def diamonds(low: float, high: float) -> Domain:
+def diamond_domain(low: float, high: float) -> Domain:
     """Return a domain of randomly rotated squares (x1, y1, …, x4, y4) around the origin.
 
     Half of the diagonal is uniformly distributed in [low, high).
@@ -124,12 +124,12 @@ def draw_nested_boxes(rng: Generator, count: int, dtype: Dtype) -> Array:
     """
     n = -(-count // 15)
     width = int(np.ceil(np.sqrt(n)))
-    middles = 12.0 * np.stack(np.divmod(np.arange(n), width), -1) + rng.uniform(-1, 1, (n, 2))
+    centers = 12.0 * np.stack(np.divmod(np.arange(n), width), -1) + rng.uniform(-1, 1, (n, 2))
     sides, angles = rng.uniform(3, 6, (n, 2)), rng.uniform(-3, 3, (n, 1))
-    threes = [np.concatenate([middles, scale * sides, angles], 1) for scale in (1.0, 0.9, 0.5)]
-    rows = np.concatenate(threes)[rng.permutation(3 * n)]
+    scaled_boxes = [np.concatenate([centers, scale * sides, angles], 1) for scale in (1.0, 0.9, 0.5)]
+    rows = np.concatenate(scaled_boxes)[rng.permutation(3 * n)]
     return rows.reshape(-1)[:count]
 
 
-QUADRILATERALS = convex_quadrilaterals(uniform(0, 4), uniform(1, 4))
+QUADRILATERALS = quadrilateral_domain(uniform(0, 4), uniform(1, 4))
 """A domain of counterclockwise quadrilaterals, of which many overlap."""

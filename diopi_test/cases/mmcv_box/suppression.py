@@ -15,7 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, distinct, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, draw_nested_boxes, rotated_boxes
+from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, box_domain, draw_nested_boxes, rotated_box_domain
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -29,7 +29,7 @@ from diopi_test.cases.template import (
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
 """The minimum difference between an overlap and the threshold, as a fraction of an area."""
-OVERLAPPING_BOXES = rotated_boxes(uniform(0, 8), uniform(2, 6), ANGLES)
+OVERLAPPING_BOXES = rotated_box_domain(uniform(0, 8), uniform(2, 6), ANGLES)
 """A domain of rotated boxes of which many overlap."""
 
 
@@ -48,13 +48,17 @@ def _select_clear_of_threshold(candidates: Array, overlaps: Array, count: int, t
     Raises:
         ValueError: There are too few such boxes.
     """
-    chosen: list[int] = []
+    selected_boxes: list[int] = []
     for candidate in range(len(candidates)):
-        if len(chosen) < count and not np.any(np.abs(overlaps[candidate, chosen] - threshold) < NEAR_THRESHOLD):
-            chosen.append(candidate)
-    if len(chosen) < count:
-        raise ValueError(f"only {len(chosen)} of {len(candidates)} candidates keep away from the threshold {threshold}")
-    return candidates[chosen]
+        if len(selected_boxes) < count and not np.any(
+            np.abs(overlaps[candidate, selected_boxes] - threshold) < NEAR_THRESHOLD
+        ):
+            selected_boxes.append(candidate)
+    if len(selected_boxes) < count:
+        raise ValueError(
+            f"only {len(selected_boxes)} of {len(candidates)} candidates keep away from the threshold {threshold}"
+        )
+    return candidates[selected_boxes]
 
 
 def boxes_clear_of_threshold(count: int, candidates: str, overlaps: str, threshold: float) -> Callable[[Values], Array]:
@@ -74,7 +78,7 @@ def boxes_clear_of_threshold(count: int, candidates: str, overlaps: str, thresho
 
 def suppression_template(
     label: str,
-    n: int,
+    box_count: int,
     threshold: float,
     domain: Domain | None = None,
     scores: Domain = distinct,
@@ -85,12 +89,12 @@ def suppression_template(
 ) -> CaseTemplate:
     """Return a template whose boxes have no overlap near the threshold, unless the boxes are exact (`exact_boxes`)."""
     layout = fields.get("layout", contiguous)
-    box_domain = domain or boxes(uniform(0, 8), uniform(2, 6))
+    source = domain or box_domain(uniform(0, 8), uniform(2, 6))
     selected = {
-        "_boxes": tensor(2 * n, 4, domain=box_domain, dtype=F64),
+        "_boxes": tensor(2 * box_count, 4, domain=source, dtype=F64),
         "_overlaps": tensor(
-            2 * n,
-            2 * n,
+            2 * box_count,
+            2 * box_count,
             dtype=F64,
             compute=ResultOf(
                 "diopiBboxOverlapsMmcv",
@@ -99,21 +103,23 @@ def suppression_template(
                 extra_arguments={"mode": 0, "offset": offset, "aligned": False},
             ),
         ),
-        "dets": tensor(n, 4, layout=layout, compute=boxes_clear_of_threshold(n, "_boxes", "_overlaps", threshold)),
+        "dets": tensor(
+            box_count, 4, layout=layout, compute=boxes_clear_of_threshold(box_count, "_boxes", "_overlaps", threshold)
+        ),
     }
     arguments: Arguments = {
-        **({"dets": tensor(n, 4, domain=box_domain, layout=layout)} if exact_boxes else selected),
-        "scores": tensor(n, domain=scores, layout=contiguous if layout is contiguous else strided),
+        **({"dets": tensor(box_count, 4, domain=source, layout=layout)} if exact_boxes else selected),
+        "scores": tensor(box_count, domain=scores, layout=contiguous if layout is contiguous else strided),
         "iou_threshold": threshold,
         "offset": offset,
     }
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-INTEGER_BOXES = boxes(integer_values(-2, 4), integer_values(1, 7))
+INTEGER_BOXES = box_domain(integer_values(-2, 4), integer_values(1, 7))
 """Boxes with integer corners."""
 
-SUPPRESSIONS = (
+SUPPRESSION_TEMPLATES = (
     suppression_template("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
     suppression_template("offset", 20, 0.45, offset=1, **SMOKE_IN_ALL_DTYPES),
     suppression_template("whole", 25, 0.5, INTEGER_BOXES, exact_boxes=True, dtypes=DtypeSelection.all),
@@ -127,30 +133,30 @@ SUPPRESSIONS = (
         "equal-scores", 16, 0.25, INTEGER_BOXES, choice([0.25, 0.5]), exact_boxes=True, dtypes=DtypeSelection.all
     ),
     suppression_template("tenth", 16, 0.11, layout=transposed),
-    suppression_template("high", 30, 0.72, boxes(uniform(0, 2), uniform(4, 6))),
+    suppression_template("high", 30, 0.72, box_domain(uniform(0, 2), uniform(4, 6))),
     suppression_template("zero", 12, 0.0, INTEGER_BOXES, exact_boxes=True),
     suppression_template(
         "one",
         12,
         1.0,
-        boxes(integer_values(0, 1), integer_values(1, 2)),
+        box_domain(integer_values(0, 1), integer_values(1, 2)),
         exact_boxes=True,
         non_discriminating="no overlap exceeds the threshold 1",
     ),
     suppression_template(
-        "apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), non_discriminating="only a few boxes overlap"
+        "apart", 15, 0.5, box_domain(uniform(0, 200), uniform(2, 6)), non_discriminating="only a few boxes overlap"
     ),
     suppression_template("single", 1, 0.5, exact_boxes=True, non_discriminating="a single box is always kept"),
     suppression_template("none", 0, 0.5, exact_boxes=True),
-    suppression_template("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
+    suppression_template("long", 130, 0.4, box_domain(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
     suppression_template(
-        "many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True, large=True
+        "many", 4099, 0.37, box_domain(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True, large=True
     ),
     suppression_template(
         "offset",
         2053,
         0.41,
-        boxes(integer_values(-60, 60), integer_values(1, 6)),
+        box_domain(integer_values(-60, 60), integer_values(1, 6)),
         offset=1,
         exact_boxes=True,
         large=True,
@@ -158,7 +164,7 @@ SUPPRESSIONS = (
 )
 """The templates of `diopiNmsMmcv`."""
 
-register("diopiNmsMmcv", templates=SUPPRESSIONS)
+register("diopiNmsMmcv", templates=SUPPRESSION_TEMPLATES)
 
 
 def _order_by_score(values: Values) -> Array:
@@ -171,7 +177,7 @@ def _sort_boxes(values: Values) -> Array:
     return np.asarray(values["dets"][values["order"]])
 
 
-OVERLAPS = ResultOf(
+CANDIDATE_OVERLAPS = ResultOf(
     "diopiBoxIouRotatedMmcv",
     "ious",
     {"bboxes1": "_boxes", "bboxes2": "_boxes"},
@@ -182,33 +188,35 @@ OVERLAPS = ResultOf(
 
 def rotated_suppression_template(
     label: str,
-    n: int,
+    box_count: int,
     threshold: float,
     domain: Domain = OVERLAPPING_BOXES,
     *,
     multi_label: bool = False,
-    labels: bool = True,
+    has_labels: bool = True,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
     """Return a template of boxes without overlaps near the threshold; with `multi_label`, rows have labels."""
     layout = fields.get("layout", contiguous)
 
-    def labeled(values: Values) -> Array:
+    def compute_boxes(values: Values) -> Array:
         """Return the chosen boxes, with the label 3 if each row has one."""
-        chosen = _select_clear_of_threshold(values["_boxes"], values["_overlaps"], n, threshold)
-        return np.concatenate([chosen, np.full((n, 1), 3)], -1) if multi_label else chosen
+        selected_boxes = _select_clear_of_threshold(values["_boxes"], values["_overlaps"], box_count, threshold)
+        return np.concatenate([selected_boxes, np.full((box_count, 1), 3)], -1) if multi_label else selected_boxes
 
-    columns, count = 6 if multi_label else 5, 2 * n
+    columns, count = 6 if multi_label else 5, 2 * box_count
     vector = contiguous if layout is contiguous else strided
     arguments: Arguments = {
         "_boxes": tensor(count, 5, domain=domain, dtype=F64),
-        "_overlaps": tensor(count, count, dtype=F64, compute=OVERLAPS),
-        "dets": tensor(n, columns, layout=layout, compute=labeled),
-        "scores": tensor(n, domain=distinct, layout=vector),
-        "order": tensor(n, dtype=Dtype.int64, layout=vector, compute=_order_by_score),
-        "dets_sorted": tensor(n, columns, layout=layout, compute=_sort_boxes),
+        "_overlaps": tensor(count, count, dtype=F64, compute=CANDIDATE_OVERLAPS),
+        "dets": tensor(box_count, columns, layout=layout, compute=compute_boxes),
+        "scores": tensor(box_count, domain=distinct, layout=vector),
+        "order": tensor(box_count, dtype=Dtype.int64, layout=vector, compute=_order_by_score),
+        "dets_sorted": tensor(box_count, columns, layout=layout, compute=_sort_boxes),
         "labels": tensor(
-            n if labels else 0, domain=choice([3]) if multi_label else integer_values(0, 4), dtype=Dtype.int64
+            box_count if has_labels else 0,
+            domain=choice([3]) if multi_label else integer_values(0, 4),
+            dtype=Dtype.int64,
         ),
         "iou_threshold": threshold,
         "multi_label": multi_label,
@@ -216,7 +224,7 @@ def rotated_suppression_template(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-NESTED: Arguments = {
+NESTED_BOXES: Arguments = {
     "dets": tensor(1023, 5, domain=draw_nested_boxes),
     "scores": tensor(1023, domain=distinct),
     "order": tensor(1023, dtype=Dtype.int64, compute=_order_by_score),
@@ -227,34 +235,38 @@ NESTED: Arguments = {
 }
 """Boxes that lie within each other, so that the order of suppression matters."""
 
-ROTATED_SUPPRESSIONS = (
+ROTATED_SUPPRESSION_TEMPLATES = (
     rotated_suppression_template(
-        "half", 16, 0.5, rotated_boxes(uniform(0, 4), uniform(2, 6), ANGLES), **SMOKE_IN_ALL_DTYPES
+        "half", 16, 0.5, rotated_box_domain(uniform(0, 4), uniform(2, 6), ANGLES), **SMOKE_IN_ALL_DTYPES
     ),
     rotated_suppression_template("labels", 14, 0.25, multi_label=True, **SMOKE_IN_ALL_DTYPES),
-    rotated_suppression_template("no-labels", 14, 0.25, labels=False, dtypes=DtypeSelection.all),
+    rotated_suppression_template("no-labels", 14, 0.25, has_labels=False, dtypes=DtypeSelection.all),
     rotated_suppression_template("strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
     rotated_suppression_template("transposed", 11, 0.2, layout=transposed),
     rotated_suppression_template("tenth", 16, 0.11),
-    rotated_suppression_template("high", 20, 0.72, rotated_boxes(uniform(0, 1), uniform(4, 6), uniform(-0.3, 0.3))),
-    rotated_suppression_template("slender", 14, 0.15, rotated_boxes(uniform(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
     rotated_suppression_template(
-        "several-turns", 14, 0.25, rotated_boxes(uniform(0, 8), uniform(2, 6), uniform(-40, 40))
+        "high", 20, 0.72, rotated_box_domain(uniform(0, 1), uniform(4, 6), uniform(-0.3, 0.3))
+    ),
+    rotated_suppression_template(
+        "slender", 14, 0.15, rotated_box_domain(uniform(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)
+    ),
+    rotated_suppression_template(
+        "several-turns", 14, 0.25, rotated_box_domain(uniform(0, 8), uniform(2, 6), uniform(-40, 40))
     ),
     rotated_suppression_template(
         "apart",
         12,
         0.5,
-        rotated_boxes(uniform(0, 90), uniform(2, 6), ANGLES),
+        rotated_box_domain(uniform(0, 90), uniform(2, 6), ANGLES),
         non_discriminating="only a few boxes overlap",
     ),
     rotated_suppression_template("single", 1, 0.5, non_discriminating="a single box is always kept"),
     rotated_suppression_template("none", 0, 0.5),
     rotated_suppression_template(
-        "long", 60, 0.3, rotated_boxes(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all
+        "long", 60, 0.3, rotated_box_domain(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all
     ),
-    CaseTemplate("many", arguments=NESTED, large=True),
+    CaseTemplate("many", arguments=NESTED_BOXES, large=True),
 )
 """The templates of `diopiNmsRotatedMmcv`."""
 
-register("diopiNmsRotatedMmcv", templates=ROTATED_SUPPRESSIONS)
+register("diopiNmsRotatedMmcv", templates=ROTATED_SUPPRESSION_TEMPLATES)

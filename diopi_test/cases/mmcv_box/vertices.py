@@ -20,7 +20,7 @@ CORNERS = 24
 """The number of possible corners of an intersection."""
 
 
-def _valid_entries(counts: Sequence[int]) -> Callable[[Values], Array]:
+def _valid_mask(counts: Sequence[int]) -> Callable[[Values], Array]:
     """Return a value of `TensorSpec.compute` for the argument `mask`.
 
     Args:
@@ -48,7 +48,7 @@ def _vertices_around_center(values: Values) -> Array:
     return np.asarray(values["_radii"][..., np.newaxis] * np.stack([np.cos(angles), np.sin(angles)], -1))
 
 
-def sort_template(
+def vertex_template(
     label: str, batches: int, n: int, counts: Sequence[int], **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
     """Return a template of a call that sorts the corners of intersections.
@@ -69,7 +69,7 @@ def sort_template(
         "_directions": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_radii": tensor(*shape, domain=uniform(0.5, 3), dtype=F64),
         "vertices": tensor(*shape, 2, layout=layout, compute=_vertices_around_center),
-        "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid_entries(counts)),
+        "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid_mask(counts)),
         "num_valid": tensor(
             batches, n, dtype=Dtype.int32, layout=layout, compute=lambda values: values["mask"].sum(-1)
         ),
@@ -77,23 +77,23 @@ def sort_template(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-SORTINGS = (
-    sort_template("plain", 2, 5, [4, 6, 3, 8, 5, 7], **SMOKE_IN_ALL_DTYPES),
-    sort_template("few", 2, 6, [0, 1, 2, 3]),
-    sort_template("none", 1, 3, [0], non_discriminating="no entry is valid"),
-    sort_template("triangles", 3, 4, [3]),
-    sort_template("quadrilaterals", 2, 5, [4]),
-    sort_template("octagons", 2, 5, [8]),
-    sort_template("strided", 2, 4, [5, 3, 8, 2], layout=strided),
-    sort_template("transposed", 3, 4, [4, 6, 8, 0, 3], layout=transposed),
-    sort_template("one-batch", 1, 9, [7, 4]),
-    sort_template("one-row", 5, 1, [6, 3]),
-    sort_template("one", 1, 1, [5]),
-    sort_template("many", 4, 60, [4, 6, 3, 8, 5, 7, 2]),
-    sort_template("no-batches", 0, 3, [4]),
-    sort_template("no-rows", 2, 0, [4]),
-    sort_template("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], large=True),
+SORT_TEMPLATES = (
+    vertex_template("plain", 2, 5, [4, 6, 3, 8, 5, 7], **SMOKE_IN_ALL_DTYPES),
+    vertex_template("few", 2, 6, [0, 1, 2, 3]),
+    vertex_template("none", 1, 3, [0], non_discriminating="no entry is valid"),
+    vertex_template("triangles", 3, 4, [3]),
+    vertex_template("quadrilaterals", 2, 5, [4]),
+    vertex_template("octagons", 2, 5, [8]),
+    vertex_template("strided", 2, 4, [5, 3, 8, 2], layout=strided),
+    vertex_template("transposed", 3, 4, [4, 6, 8, 0, 3], layout=transposed),
+    vertex_template("one-batch", 1, 9, [7, 4]),
+    vertex_template("one-row", 5, 1, [6, 3]),
+    vertex_template("one", 1, 1, [5]),
+    vertex_template("many", 4, 60, [4, 6, 3, 8, 5, 7, 2]),
+    vertex_template("no-batches", 0, 3, [4]),
+    vertex_template("no-rows", 2, 0, [4]),
+    vertex_template("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], large=True),
 )
 """The templates; intersections have between 0 and 8 valid corners."""
 
-register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORTINGS)
+register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORT_TEMPLATES)

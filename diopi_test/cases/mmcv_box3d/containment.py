@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Values
 from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
+from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, box_3d_domain
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -29,7 +29,7 @@ NEAR_FACE = 0.02
 """The minimum distance of points from the faces of boxes or voxels, relative to the size of the box or voxel."""
 
 
-def lattice(low: int, high: int) -> Domain:
+def lattice_domain(low: int, high: int) -> Domain:
     """Return the domain of multiples of 1/16 in [low, high]. Below 8, every floating element type represents them."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -38,10 +38,10 @@ def lattice(low: int, high: int) -> Domain:
     return draw
 
 
-LATTICE = lattice(-3, 3)
+LATTICE = lattice_domain(-3, 3)
 """The domain of coordinates of the points from which a case selects its points."""
 
-BOXES_AROUND_ORIGIN = boxes(uniform(-2, 0), uniform(3, 6), ANGLES)
+BOXES_AROUND_ORIGIN = box_3d_domain(uniform(-2, 0), uniform(3, 6), ANGLES)
 """Boxes around the origin, which contain many of the points."""
 
 
@@ -51,18 +51,21 @@ def _relative_positions(points: Array, boxes: Array) -> Array:
     Returns:
         An array (n, t, 3). A point is inside a box if all three coordinates are between 0 and 1.
     """
-    away = points[:, np.newaxis] - boxes[:, :3]
+    offsets = points[:, np.newaxis] - boxes[:, :3]
     cosine, sine = np.cos(boxes[:, 6]), np.sin(boxes[:, 6])
-    lengthwise, across = away[..., 0] * cosine + away[..., 1] * sine, away[..., 1] * cosine - away[..., 0] * sine
-    return np.asarray(np.stack([lengthwise, across, away[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0]))
+    lengthwise, across = (
+        offsets[..., 0] * cosine + offsets[..., 1] * sine,
+        offsets[..., 1] * cosine - offsets[..., 0] * sine,
+    )
+    return np.asarray(np.stack([lengthwise, across, offsets[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0]))
 
 
 def _select_off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
     """Return the points that are not near the faces of any box or voxel; `grid` divides each box into voxels."""
     relative = _relative_positions(points, boxes) * grid
     distances_from_faces = np.abs(relative - np.round(relative))
-    is_within_reach = (relative > -0.5) & (relative < np.array(grid) + 0.5)
-    is_near = np.any((distances_from_faces < NEAR_FACE) & is_within_reach, (1, 2))
+    is_close_to_box = (relative > -0.5) & (relative < np.array(grid) + 0.5)
+    is_near = np.any((distances_from_faces < NEAR_FACE) & is_close_to_box, (1, 2))
     return np.asarray(points[~is_near])
 
 
@@ -88,11 +91,11 @@ def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) 
     return compute
 
 
-def containment_template(
+def box_containment_template(
     label: str,
     batches: int = 2,
-    t: int = 3,
-    m: int = 10,
+    box_count: int = 3,
+    point_count: int = 10,
     domain: Domain = BOXES_AROUND_ORIGIN,
     *,
     per_box: bool = False,
@@ -103,47 +106,53 @@ def containment_template(
     Args:
         label: The label of the template.
         batches: The number of batches.
-        t: The number of boxes per batch.
-        m: The number of points per batch.
+        box_count: The number of boxes per batch.
+        point_count: The number of points per batch.
         domain: The domain of the boxes.
         per_box: Whether the result has an entry for each point and box, which is 0 before the call. Otherwise it has
             one entry for each point: the first box that contains the point, and −1 before the call.
         fields: Further fields of the template.
     """
-    shape = (batches, m, t) if per_box else (batches, m)
+    shape = (batches, point_count, box_count) if per_box else (batches, point_count)
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
-        "boxes": tensor(batches, t, 7, domain=domain, layout=layout),
-        "_points": tensor(batches, 5 * m, 3, domain=LATTICE, dtype=F64),
-        "pts": tensor(batches, m, 3, layout=layout, compute=points_off_faces(m, "boxes")),
+        "boxes": tensor(batches, box_count, 7, domain=domain, layout=layout),
+        "_points": tensor(batches, 5 * point_count, 3, domain=LATTICE, dtype=F64),
+        "pts": tensor(batches, point_count, 3, layout=layout, compute=points_off_faces(point_count, "boxes")),
         "box_idx_of_points": tensor(*shape, domain=choice([0 if per_box else -1]), dtype=INT32, layout=layout),
     }
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def containment_templates(per_box: bool) -> list[CaseTemplate]:
+def box_containment_templates(per_box: bool) -> list[CaseTemplate]:
     """Return the templates of a function whose result has an entry per point, or per point and box if `per_box`."""
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
         "plain": ((), SMOKE_IN_ALL_DTYPES),
-        "crowded": ((2, 6, 9, boxes(uniform(-2, 0), uniform(3, 6), ANGLES)), SMOKE_IN_ALL_DTYPES),
-        "not-turned": ((2, 4, 12, boxes(uniform(-3, 2), uniform(3, 6), choice([0.0]))), {"dtypes": DtypeSelection.all}),
-        "quarter-turns": ((2, 4, 12, boxes(uniform(-3, 2), uniform(3, 6), choice([np.pi / 2, np.pi]))), {}),
-        "several-turns": ((1, 4, 14, boxes(uniform(-3, 2), uniform(3, 6), uniform(-40, 40))), {}),
+        "crowded": ((2, 6, 9, box_3d_domain(uniform(-2, 0), uniform(3, 6), ANGLES)), SMOKE_IN_ALL_DTYPES),
+        "not-turned": (
+            (2, 4, 12, box_3d_domain(uniform(-3, 2), uniform(3, 6), choice([0.0]))),
+            {"dtypes": DtypeSelection.all},
+        ),
+        "quarter-turns": ((2, 4, 12, box_3d_domain(uniform(-3, 2), uniform(3, 6), choice([np.pi / 2, np.pi]))), {}),
+        "several-turns": ((1, 4, 14, box_3d_domain(uniform(-3, 2), uniform(3, 6), uniform(-40, 40))), {}),
         "strided": ((2, 3, 8), {"layout": strided, "dtypes": DtypeSelection.all}),
         "transposed": ((3, 3, 7), {"layout": transposed, "dtypes": DtypeSelection.all}),
-        "slender": ((1, 5, 20, boxes(uniform(-3, 2), choice([9.0, 1.5, 2.0]), ANGLES)), {}),
-        "one-box": ((3, 1, 16, boxes(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
-        "one-point": ((9, 4, 1, boxes(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
+        "slender": ((1, 5, 20, box_3d_domain(uniform(-3, 2), choice([9.0, 1.5, 2.0]), ANGLES)), {}),
+        "one-box": ((3, 1, 16, box_3d_domain(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
+        "one-point": ((9, 4, 1, box_3d_domain(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
         "one-batch": ((1, 7, 30), {}),
         "many": ((3, 12, 150), {"dtypes": DtypeSelection.all}),
         "no-boxes": ((2, 0, 5), {}),
         "no-points": ((2, 3, 0), {}),
     }
     return [
-        *(containment_template(label, *sizes, per_box=per_box, **fields) for label, (sizes, fields) in cases.items()),
-        containment_template("many", 2, 9, 3701 if per_box else 11_003, per_box=per_box, large=True),
+        *(
+            box_containment_template(label, *sizes, per_box=per_box, **fields)
+            for label, (sizes, fields) in cases.items()
+        ),
+        box_containment_template("many", 2, 9, 3701 if per_box else 11_003, per_box=per_box, large=True),
     ]
 
 
-register("diopiPointsInBoxesPartMmcv", templates=containment_templates(per_box=False))
-register("diopiPointsInBoxesAllMmcv", templates=containment_templates(per_box=True))
+register("diopiPointsInBoxesPartMmcv", templates=box_containment_templates(per_box=False))
+register("diopiPointsInBoxesAllMmcv", templates=box_containment_templates(per_box=True))

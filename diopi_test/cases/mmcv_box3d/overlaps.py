@@ -12,7 +12,7 @@ from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import draw_nested_boxes
-from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, boxes
+from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, box_3d_domain
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -29,10 +29,10 @@ NEAR_EDGE = 0.05
 
 NEAR_THRESHOLD = 1e-3
 """The minimum difference between an overlap and the threshold, as a fraction of an area."""
-DEFAULT_BOXES = boxes(uniform(0, 6), uniform(2, 7), ANGLES)
+DEFAULT_BOXES = box_3d_domain(uniform(0, 6), uniform(2, 7), ANGLES)
 """A domain of boxes of which some overlap."""
 
-CROWDED = boxes(uniform(0, 14), uniform(3, 9), ANGLES)
+SPREAD_BOXES = box_3d_domain(uniform(0, 14), uniform(3, 9), ANGLES)
 """A domain of boxes that are spread over a larger space."""
 
 
@@ -54,19 +54,19 @@ def _least_distances(first_boxes: Array, second_boxes: Array) -> Array:
         """Return the least distance of each set of points from the edges between consecutive ends."""
         starts = np.roll(ends, 1, 1)
         edges = (ends - starts)[np.newaxis, :, np.newaxis]
-        away = points[:, np.newaxis, :, np.newaxis] - starts[np.newaxis, :, np.newaxis]
-        projections = np.clip((away * edges).sum(-1) / np.square(edges).sum(-1), 0, 1)
-        return np.asarray(np.linalg.norm(away - projections[..., np.newaxis] * edges, axis=-1).min((2, 3)))
+        offsets = points[:, np.newaxis, :, np.newaxis] - starts[np.newaxis, :, np.newaxis]
+        projections = np.clip((offsets * edges).sum(-1) / np.square(edges).sum(-1), 0, 1)
+        return np.asarray(np.linalg.norm(offsets - projections[..., np.newaxis] * edges, axis=-1).min((2, 3)))
 
     first_corners, second_corners = _corners(first_boxes), _corners(second_boxes)
     return np.asarray(np.minimum(distances(first_corners, second_corners), distances(second_corners, first_corners).T))
 
 
-def _select_first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
+def _select_first(count: int, candidates: int, is_acceptable: Callable[[int, list[int]], bool]) -> list[int]:
     """Return the first `count` candidates that fit those chosen before; raise ValueError if there are too few."""
     chosen: list[int] = []
     for candidate in range(candidates):
-        if len(chosen) < count and is_good(candidate, chosen):
+        if len(chosen) < count and is_acceptable(candidate, chosen):
             chosen.append(candidate)
     if len(chosen) < count:
         raise ValueError(f"only {len(chosen)} of {candidates} candidates can be used, not {count}")
@@ -99,7 +99,7 @@ def overlap_template(
 
 def _nested_boxes(shortest: float) -> Domain:
     """Return a domain of nearly square boxes with nearly the same center and angle, and sides from `shortest` on."""
-    return boxes(uniform(-0.05, 0.05), uniform(shortest, shortest + 0.3), uniform(0.3, 0.32))
+    return box_3d_domain(uniform(-0.05, 0.05), uniform(shortest, shortest + 0.3), uniform(0.3, 0.32))
 
 
 def _boxes_beside(values: Values) -> Array:
@@ -111,39 +111,43 @@ def _boxes_beside(values: Values) -> Array:
     return moved
 
 
-TOUCHING: Arguments = {
-    "boxes_a": tensor(6, 7, domain=boxes(uniform(0, 60), uniform(30, 60), ANGLES)),
+TOUCHING_BOXES: Arguments = {
+    "boxes_a": tensor(6, 7, domain=box_3d_domain(uniform(0, 60), uniform(30, 60), ANGLES)),
     "boxes_b": tensor(6, 7, compute=_boxes_beside),
 }
 """Boxes that share an edge with another box, apart from rounding: their intersection has almost no area."""
 
-OVERLAPS = (
+OVERLAP_TEMPLATES = (
     overlap_template("plain", **SMOKE_IN_ALL_DTYPES),
-    overlap_template("quarter-turns", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0, np.pi / 2, np.pi]))),
-    overlap_template("not-turned", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0])), dtypes=DtypeSelection.all),
     overlap_template(
-        "several-turns", 4, 5, boxes(uniform(0, 6), uniform(2, 7), uniform(-40, 40)), dtypes=DtypeSelection.all
+        "quarter-turns", 4, 5, box_3d_domain(uniform(0, 6), uniform(2, 7), choice([0.0, np.pi / 2, np.pi]))
+    ),
+    overlap_template(
+        "not-turned", 4, 5, box_3d_domain(uniform(0, 6), uniform(2, 7), choice([0.0])), dtypes=DtypeSelection.all
+    ),
+    overlap_template(
+        "several-turns", 4, 5, box_3d_domain(uniform(0, 6), uniform(2, 7), uniform(-40, 40)), dtypes=DtypeSelection.all
     ),
     overlap_template("strided", 4, 3, layout=strided, dtypes=DtypeSelection.all),
     overlap_template("transposed", 3, 4, layout=transposed),
-    overlap_template("slender", 4, 5, boxes(uniform(0, 6), choice([12.0, 0.75, 9.5, 0.5]), ANGLES)),
-    overlap_template("far", 4, 5, boxes(uniform(200, 210), uniform(4, 12), ANGLES), dtypes=DtypeSelection.all),
-    overlap_template("apart", 7, 6, boxes(uniform(0, 30), uniform(4, 12), ANGLES)),
-    overlap_template("one-each", 1, 1, boxes(uniform(0, 1), uniform(3, 5), ANGLES)),
+    overlap_template("slender", 4, 5, box_3d_domain(uniform(0, 6), choice([12.0, 0.75, 9.5, 0.5]), ANGLES)),
+    overlap_template("far", 4, 5, box_3d_domain(uniform(200, 210), uniform(4, 12), ANGLES), dtypes=DtypeSelection.all),
+    overlap_template("apart", 7, 6, box_3d_domain(uniform(0, 30), uniform(4, 12), ANGLES)),
+    overlap_template("one-each", 1, 1, box_3d_domain(uniform(0, 1), uniform(3, 5), ANGLES)),
     overlap_template("one-and-many", 1, 30),
     # hardly larger than what they have in common, which leaves little to rounding
     overlap_template(
         "nested", 2, 25, _nested_boxes(5.3), domains={"_boxes": _nested_boxes(4.7)}, dtypes=DtypeSelection.all
     ),
-    CaseTemplate("touching", arguments=TOUCHING, dtypes=DtypeSelection.all),
+    CaseTemplate("touching", arguments=TOUCHING_BOXES, dtypes=DtypeSelection.all),
     overlap_template("no-boxes", 0, 4),
     overlap_template("no-others", 4, 0),
-    overlap_template("many", 20, 18, boxes(uniform(0, 60), uniform(6, 16), ANGLES)),
-    overlap_template("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES), large=True),
+    overlap_template("many", 20, 18, box_3d_domain(uniform(0, 60), uniform(6, 16), ANGLES)),
+    overlap_template("many", 67, 61, box_3d_domain(uniform(0, 300), uniform(4, 16), ANGLES), large=True),
 )
 """The templates of `diopiIou3dBoxesOverlapBevMmcv`."""
 
-register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
+register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAP_TEMPLATES)
 
 
 def _with_angles(values: Values) -> Array:
@@ -156,7 +160,7 @@ def _without_angles(values: Values) -> Array:
     return np.concatenate([values["_boxes"][:, :6], np.zeros((len(values["_boxes"]), 1))], -1)
 
 
-def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
+def _boxes_clear_of_threshold(count: int, threshold: float) -> Callable[[Values], Array]:
     """Return a function that computes boxes with no corner near an edge and no overlap near the threshold."""
 
     def compute(values: Values) -> Array:
@@ -164,32 +168,32 @@ def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
         ratios = common / (areas[:, np.newaxis] + areas - common)
         distances = _least_distances(values["_seen"], values["_seen"])
 
-        def is_good(candidate: int, chosen: list[int]) -> bool:
+        def is_acceptable(candidate: int, chosen: list[int]) -> bool:
             """Return whether the candidate keeps clear of all chosen boxes."""
             is_clear = np.abs(ratios[candidate, chosen] - threshold) > NEAR_THRESHOLD
             return bool(np.all(is_clear & (distances[candidate, chosen] > NEAR_EDGE)))
 
-        return np.asarray(values["_boxes"][_select_first(count, len(areas), is_good)])
+        return np.asarray(values["_boxes"][_select_first(count, len(areas), is_acceptable)])
 
     return compute
 
 
 def suppression_template(
-    seen: Callable[[Values], Array],
+    view: Callable[[Values], Array],
     label: str,
     n: int = 12,
     threshold: float = 0.25,
-    domain: Domain = CROWDED,
+    domain: Domain = SPREAD_BOXES,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of boxes; `seen` returns them as the function sees them, with or without angles."""
+    """Return a template of boxes; `view` returns them as the function sees them, with or without angles."""
     count, layout = 8 * n, fields.get("layout", contiguous)
     overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
     arguments: Arguments = {
         "_boxes": tensor(count, 7, domain=domain, dtype=F64),
-        "_seen": tensor(count, 7, dtype=F64, compute=seen),
+        "_seen": tensor(count, 7, dtype=F64, compute=view),
         "_common": tensor(count, count, dtype=F64, compute=overlaps),
-        "boxes": tensor(n, 7, layout=layout, compute=_suppressible(n, threshold)),
+        "boxes": tensor(n, 7, layout=layout, compute=_boxes_clear_of_threshold(n, threshold)),
         "nms_overlap_thresh": threshold,
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
@@ -201,7 +205,7 @@ def _lift_to_space(values: Values) -> Array:
     return np.stack([x, y, z[0], w, h, z[1], angle], -1)
 
 
-NESTED: Arguments = {
+NESTED_BOXES: Arguments = {
     "_seen": tensor(1023, 5, domain=draw_nested_boxes, dtype=F64),
     "_heights": tensor(1023, 2, domain=uniform(1, 3), dtype=F64),
     "boxes": tensor(1023, 7, compute=_lift_to_space),
@@ -210,31 +214,37 @@ NESTED: Arguments = {
 """Boxes that lie within each other, so that the order of suppression matters."""
 
 
-def suppression_templates(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
-    """Return the templates of a suppression; `seen` is `_with_angles` or `_without_angles`."""
-    crowded, wide = uniform(0, 9), uniform(0, 30)
+def suppression_templates(view: Callable[[Values], Array]) -> list[CaseTemplate]:
+    """Return the templates of a suppression; `view` is `_with_angles` or `_without_angles`."""
+    crowded_coordinates, wide_coordinates = uniform(0, 9), uniform(0, 30)
     return [
-        suppression_template(seen, "plain", **SMOKE_IN_ALL_DTYPES),
-        suppression_template(seen, "crowded", 7, 0.4, boxes(crowded, uniform(4, 9), ANGLES), **SMOKE_IN_ALL_DTYPES),
-        suppression_template(seen, "tenth", 10, 0.1, dtypes=DtypeSelection.all),
-        suppression_template(seen, "low", 8, 0.02, boxes(wide, uniform(6, 16), ANGLES), dtypes=DtypeSelection.all),
-        suppression_template(seen, "high", 6, 0.6, boxes(uniform(0, 2), uniform(5, 12), uniform(-0.6, 0.6))),
-        suppression_template(seen, "strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
-        suppression_template(seen, "transposed", 9, 0.2, layout=transposed),
-        suppression_template(seen, "several-turns", 10, 0.25, boxes(uniform(0, 14), uniform(3, 9), uniform(-40, 40))),
+        suppression_template(view, "plain", **SMOKE_IN_ALL_DTYPES),
         suppression_template(
-            seen,
+            view, "crowded", 7, 0.4, box_3d_domain(crowded_coordinates, uniform(4, 9), ANGLES), **SMOKE_IN_ALL_DTYPES
+        ),
+        suppression_template(view, "tenth", 10, 0.1, dtypes=DtypeSelection.all),
+        suppression_template(
+            view, "low", 8, 0.02, box_3d_domain(wide_coordinates, uniform(6, 16), ANGLES), dtypes=DtypeSelection.all
+        ),
+        suppression_template(view, "high", 6, 0.6, box_3d_domain(uniform(0, 2), uniform(5, 12), uniform(-0.6, 0.6))),
+        suppression_template(view, "strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
+        suppression_template(view, "transposed", 9, 0.2, layout=transposed),
+        suppression_template(
+            view, "several-turns", 10, 0.25, box_3d_domain(uniform(0, 14), uniform(3, 9), uniform(-40, 40))
+        ),
+        suppression_template(
+            view,
             "apart",
             8,
             0.5,
-            boxes(uniform(0, 90), uniform(4, 9), ANGLES),
+            box_3d_domain(uniform(0, 90), uniform(4, 9), ANGLES),
             non_discriminating="only a few boxes overlap",
         ),
-        suppression_template(seen, "small", 10, 0.15, boxes(uniform(0, 5), uniform(0.5, 2), ANGLES)),
-        suppression_template(seen, "single", 1, non_discriminating="a single box is always kept"),
-        suppression_template(seen, "none", 0),
-        suppression_template(seen, "many", 30, 0.2, boxes(uniform(0, 50), uniform(5, 18), ANGLES)),
-        CaseTemplate("many", arguments=NESTED, large=True),
+        suppression_template(view, "small", 10, 0.15, box_3d_domain(uniform(0, 5), uniform(0.5, 2), ANGLES)),
+        suppression_template(view, "single", 1, non_discriminating="a single box is always kept"),
+        suppression_template(view, "none", 0),
+        suppression_template(view, "many", 30, 0.2, box_3d_domain(uniform(0, 50), uniform(5, 18), ANGLES)),
+        CaseTemplate("many", arguments=NESTED_BOXES, large=True),
     ]
 
 

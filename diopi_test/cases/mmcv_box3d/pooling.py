@@ -9,7 +9,7 @@ from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import Domain, any_value, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.containment import BOXES_AROUND_ORIGIN, LATTICE, points_off_faces
-from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
+from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, box_3d_domain
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -21,19 +21,19 @@ from diopi_test.cases.template import (
     tensor,
 )
 
-NORMAL = normal()
+NORMAL_FEATURES = normal()
 """Normally distributed numbers."""
 
-ZEROS = integer_values(0, 0)
+ZERO = integer_values(0, 0)
 """Zeros, which the results contain before a call."""
 
-SMALL_AND_LARGE_BOXES = boxes(uniform(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
+SMALL_AND_LARGE_BOXES = box_3d_domain(uniform(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
 """Boxes with and without points."""
 
 
 def pooling_template(
     label: str,
-    n: int = 2,
+    box_count: int = 2,
     points: int = 25,
     channels: int = 3,
     grid: tuple[int, int, int] = (2, 3, 2),
@@ -42,19 +42,23 @@ def pooling_template(
     *,
     backward: bool,
     domain: Domain = BOXES_AROUND_ORIGIN,
-    features: Domain = NORMAL,
+    features: Domain = NORMAL_FEATURES,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
     """Return a template; `grid` is the number of voxels of a box, and `slots` the number of points per voxel."""
-    pooled_shape, lists_shape, layout = (n, *grid, channels), (n, *grid, slots), fields.get("layout", contiguous)
+    pooled_shape, lists_shape, layout = (
+        (box_count, *grid, channels),
+        (box_count, *grid, slots),
+        fields.get("layout", contiguous),
+    )
     inputs: Arguments = {
-        "_rois": tensor(n, 7, domain=domain),
+        "_rois": tensor(box_count, 7, domain=domain),
         "_points": tensor(6 * points, 3, domain=LATTICE, dtype=F64),
         "_pts": tensor(points, 3, compute=points_off_faces(points, "_rois", grid)),
         "_features": tensor(points, channels, domain=features),
-        "_argmax": tensor(*pooled_shape, domain=ZEROS, dtype=INT32),
-        "_lists": tensor(*lists_shape, domain=ZEROS, dtype=INT32),
-        "_pooled": tensor(*pooled_shape, domain=ZEROS),
+        "_argmax": tensor(*pooled_shape, domain=ZERO, dtype=INT32),
+        "_lists": tensor(*lists_shape, domain=ZERO, dtype=INT32),
+        "_pooled": tensor(*pooled_shape, domain=ZERO),
         "pool_method": method,
     }
     other_arguments = backward_pooling if backward else forward_pooling
@@ -73,9 +77,9 @@ def forward_pooling(
         "rois": tensor(pooled_shape[0], 7, layout=layout, compute=lambda values: values["_rois"]),
         "pts": tensor(points, 3, layout=layout, compute=lambda values: values["_pts"]),
         "pts_feature": tensor(points, pooled_shape[-1], layout=layout, compute=lambda values: values["_features"]),
-        "argmax": tensor(*pooled_shape, domain=ZEROS, dtype=INT32, layout=layout),
-        "pts_idx_of_voxels": tensor(*lists_shape, domain=ZEROS, dtype=INT32, layout=layout),
-        "pooled_features": tensor(*pooled_shape, domain=ZEROS, layout=layout),
+        "argmax": tensor(*pooled_shape, domain=ZERO, dtype=INT32, layout=layout),
+        "pts_idx_of_voxels": tensor(*lists_shape, domain=ZERO, dtype=INT32, layout=layout),
+        "pooled_features": tensor(*pooled_shape, domain=ZERO, layout=layout),
     }
 
 
@@ -95,45 +99,47 @@ def backward_pooling(
 ) -> dict[str, TensorTemplate]:
     """Return the tensors of the gradient: the lists and positions that the forward function returns, and a gradient."""
 
-    def saved(name: str, shape: tuple[int, ...]) -> TensorTemplate:
+    def forward_result(name: str, shape: tuple[int, ...]) -> TensorTemplate:
         return tensor(
             *shape, dtype=INT32, layout=layout, compute=ResultOf("diopiRoiawarePool3dMmcv", name, FORWARD_ARGUMENTS)
         )
 
     return {
-        "grad_in": tensor(points, pooled_shape[-1], domain=ZEROS, layout=layout),
-        "pts_idx_of_voxels": saved("pts_idx_of_voxels", lists_shape),
-        "argmax": saved("argmax", pooled_shape),
+        "grad_in": tensor(points, pooled_shape[-1], domain=ZERO, layout=layout),
+        "pts_idx_of_voxels": forward_result("pts_idx_of_voxels", lists_shape),
+        "argmax": forward_result("argmax", pooled_shape),
         "grad_out": tensor(*pooled_shape, layout=layout),
     }
 
 
 def pooling_templates(backward: bool) -> list[CaseTemplate]:
     """Return the templates of the function, or of its gradient if `backward`."""
-    mean, all_dtypes = 1, {"dtypes": DtypeSelection.all}
-    dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
+    mean_method, all_dtypes = 1, {"dtypes": DtypeSelection.all}
+    dense = box_3d_domain(uniform(-2, -1), uniform(4, 6), ANGLES)
     cases: dict[str, dict[str, Any]] = {
         "maximum": dict(domain=dense, **SMOKE_IN_ALL_DTYPES),
-        "mean": dict(method=mean, domain=dense, **SMOKE_IN_ALL_DTYPES),
+        "mean": dict(method=mean_method, domain=dense, **SMOKE_IN_ALL_DTYPES),
         "maximum-crowded": dict(points=60, grid=(2, 2, 1), slots=5, domain=dense, **all_dtypes),
-        "mean-crowded": dict(points=60, grid=(2, 2, 1), slots=5, method=mean, domain=dense, **all_dtypes),
-        "one-voxel": dict(n=5, channels=9, points=40, grid=(1, 1, 1), slots=30, domain=dense),
-        "one-voxel-mean": dict(n=3, grid=(1, 1, 1), slots=30, method=mean, domain=dense),
+        "mean-crowded": dict(points=60, grid=(2, 2, 1), slots=5, method=mean_method, domain=dense, **all_dtypes),
+        "one-voxel": dict(box_count=5, channels=9, points=40, grid=(1, 1, 1), slots=30, domain=dense),
+        "one-voxel-mean": dict(box_count=3, grid=(1, 1, 1), slots=30, method=mean_method, domain=dense),
         "long-grid": dict(grid=(5, 1, 2), domain=dense),
-        "tall-grid": dict(grid=(1, 1, 5), method=mean, domain=dense),
-        "strided": dict(n=2, points=15, channels=2, domain=dense, layout=strided, **all_dtypes),
-        "transposed": dict(n=3, points=15, channels=2, method=mean, domain=dense, layout=transposed, **all_dtypes),
+        "tall-grid": dict(grid=(1, 1, 5), method=mean_method, domain=dense),
+        "strided": dict(box_count=2, points=15, channels=2, domain=dense, layout=strided, **all_dtypes),
+        "transposed": dict(
+            box_count=3, points=15, channels=2, method=mean_method, domain=dense, layout=transposed, **all_dtypes
+        ),
         "equal-features": dict(points=30, domain=dense, features=choice([1.5, 0.5])),
-        "one-channel": dict(n=4, channels=1, method=mean, domain=dense),
-        "overlapping-boxes": dict(n=6, points=30, domain=dense, method=mean),
-        "many": dict(n=3, points=200, channels=5, grid=(3, 3, 3), slots=9, domain=dense),
-        "whole": dict(method=mean, domain=dense, features=choice([4.0, -8.0, 12.0]), grid=(2, 2, 1)),
-        "no-boxes": dict(n=0),
+        "one-channel": dict(box_count=4, channels=1, method=mean_method, domain=dense),
+        "overlapping-boxes": dict(box_count=6, points=30, domain=dense, method=mean_method),
+        "many": dict(box_count=3, points=200, channels=5, grid=(3, 3, 3), slots=9, domain=dense),
+        "whole": dict(method=mean_method, domain=dense, features=choice([4.0, -8.0, 12.0]), grid=(2, 2, 1)),
+        "no-boxes": dict(box_count=0),
     }
     return [
         *(pooling_template(label, backward=backward, **fields) for label, fields in cases.items()),
         pooling_template("maximum", 5, 1201, 61, (6, 5, 4), 16, backward=backward, large=True),
-        pooling_template("mean", 5, 1201, 61, (6, 5, 4), 16, mean, backward=backward, large=True),
+        pooling_template("mean", 5, 1201, 61, (6, 5, 4), 16, mean_method, backward=backward, large=True),
     ]
 
 
@@ -170,7 +176,7 @@ register(
 def sampling_template(
     label: str,
     batches: int = 2,
-    m: int = 3,
+    box_count: int = 3,
     points: int = 16,
     channels: int = 2,
     samples: int = 5,
@@ -180,17 +186,17 @@ def sampling_template(
     """Return a template of `diopiRoipointPool3dMmcv`, which copies `samples` of the points in each box."""
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
-        "boxes3d": tensor(batches, m, 7, domain=domain, layout=layout),
+        "boxes3d": tensor(batches, box_count, 7, domain=domain, layout=layout),
         "_points": tensor(batches, 5 * points, 3, domain=LATTICE, dtype=F64),
         "xyz": tensor(batches, points, 3, layout=layout, compute=points_off_faces(points, "boxes3d")),
         "pts_feature": tensor(batches, points, channels, domain=any_value, layout=layout),
-        "pooled_features": tensor(batches, m, samples, 3 + channels, domain=ZEROS, layout=layout),
-        "pooled_empty_flag": tensor(batches, m, domain=ZEROS, dtype=INT32, layout=layout),
+        "pooled_features": tensor(batches, box_count, samples, 3 + channels, domain=ZERO, layout=layout),
+        "pooled_empty_flag": tensor(batches, box_count, domain=ZERO, dtype=INT32, layout=layout),
     }
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-SAMPLINGS = (
+SAMPLE_TEMPLATES = (
     sampling_template("plain", **SMOKE_IN_ALL_DTYPES),
     sampling_template("small-boxes", 2, 7, 12, domain=SMALL_AND_LARGE_BOXES, **SMOKE_IN_ALL_DTYPES),
     sampling_template("more-samples", samples=24, dtypes=DtypeSelection.all),
@@ -203,10 +209,10 @@ SAMPLINGS = (
     sampling_template("one-box", 3, 1, 12),
     sampling_template("one-batch", 1, 6, 18),
     sampling_template("many", 2, 12, 90, 4, 16, SMALL_AND_LARGE_BOXES, dtypes=DtypeSelection.all),
-    sampling_template("no-boxes", m=0),
+    sampling_template("no-boxes", box_count=0),
     sampling_template("no-batches", batches=0),
     sampling_template("many", 3, 17, 601, 37, 64, SMALL_AND_LARGE_BOXES, large=True),
 )
 """The templates of `diopiRoipointPool3dMmcv`."""
 
-register("diopiRoipointPool3dMmcv", templates=SAMPLINGS)
+register("diopiRoipointPool3dMmcv", templates=SAMPLE_TEMPLATES)

@@ -20,13 +20,13 @@ F64, INT32 = Dtype.float64, Dtype.int32
 """The element types of auxiliary tensors and of indices."""
 
 
-def boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
+def box_3d_domain(coordinates: Domain, sizes: Domain, angles: Domain) -> Domain:
     """Return a domain of boxes (x, y, z, dx, dy, dz, angle around z).
 
     The domain returns the 7 numbers of each box one after another, in float64 whatever the element type is.
 
     Args:
-        places: The domain of the coordinates x, y and z.
+        coordinates: The domain of the coordinates x, y and z.
         sizes: The domain of the side lengths dx, dy and dz.
         angles: The domain of the angle in radians.
 
@@ -36,8 +36,8 @@ def boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         n = count // 7
-        parts = [domain(rng, k * n, F64).reshape(n, k) for domain, k in ((places, 3), (sizes, 3), (angles, 1))]
-        return np.concatenate(parts, -1).reshape(-1)
+        columns = [domain(rng, k * n, F64).reshape(n, k) for domain, k in ((coordinates, 3), (sizes, 3), (angles, 1))]
+        return np.concatenate(columns, -1).reshape(-1)
 
     return draw
 
