@@ -1,7 +1,9 @@
 """Cases of MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
 
-The derivatives jump at the positions of cells. Samples therefore lie between these positions, except many in exact
-cases.
+Both functions read values at samples: positions between the cells of a map, where they interpolate. The derivatives
+jump at the positions of cells. Samples therefore lie between cells, except for many samples in exact cases.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
 """
 
 from __future__ import annotations
@@ -28,26 +30,31 @@ Pair = tuple[int, int]
 """Two sizes: along H and along W."""
 
 NEARBY_SHIFTS = non_integers(-2, 2)
-"""Shifts of samples by up to two cells, to positions between cells."""
+"""A domain of shifts of samples by up to two cells, to positions between cells."""
 
 HALF_CELL_SHIFTS = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
-"""Shifts by multiples of half a cell."""
+"""A domain of shifts by multiples of half a cell."""
 
 
 def _draw_rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw positive numbers that rise from the first to the last, so that the sums of channels differ."""
+    """Return positive numbers that rise from the first to the last, so that the sums of channels differ."""
     return uniform(0.5, 1.5)(rng, count, dtype) * np.linspace(1, 4, count)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeformSizes:
-    """The sizes of a deformable convolution; pairs are along H and along W.
+    """The sizes of a deformable convolution. Pairs are along H and along W.
 
     Attributes:
         shape: The shape of the input, (N, C, H, W).
         output_channels: The number of output channels.
-        kernel, stride, padding, dilation, groups, deform_groups: The attributes of the convolution.
-        im2col_step, scale, with_bias: The arguments im2col_step, scale and with_bias.
+        kernel: The sizes of the kernel.
+        stride: The distances between neighboring windows.
+        padding: The number of cells added at either end of an axis.
+        dilation: The distances between neighboring elements of a window.
+        groups: The number of groups of channels that are convolved separately.
+        deform_groups: The number of groups of channels with their own offsets.
+        im2col_step, scale, with_bias: The arguments of these names.
         has_bias_elements: Whether the bias has elements.
         shifts: The domain of the offsets of samples, in cells.
         workspace_shape: The shape of the workspace tensors.
@@ -76,7 +83,7 @@ class DeformSizes:
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """Return the attributes under the names of all functions of this family."""
+        """Return the attributes of the convolution under the names that the functions of this family use."""
         pairs = {
             ("kH", "kW", "kernel_h", "kernel_w"): self.kernel,
             ("dH", "dW", "stride_h", "stride_w"): self.stride,
@@ -91,7 +98,15 @@ class DeformSizes:
 
 
 def convolution_arguments(template: CaseTemplate[DeformSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` for the sizes of a template."""
+    """Return the arguments of both deformable convolutions and of their gradients for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for all functions.
+    """
     sizes = template.sizes
     layout, result, (batch, c, *_) = template.layout, template.result_layout, sizes.shape
     taps = sizes.deform_groups * sizes.kernel[0] * sizes.kernel[1]
@@ -116,13 +131,13 @@ def convolution_arguments(template: CaseTemplate[DeformSizes], dtype: Dtype) -> 
 
 
 CONVOLUTION_LEADING = CaseTemplate("", DeformSizes())
-"""A deformable convolution of the default size, in the leading element type."""
+"""A template of a convolution with the default sizes, in the leading element type."""
 
 CONVOLUTION_IN_ALL_DTYPES = CONVOLUTION_LEADING.replace(dtypes=DtypeSelection.all)
-"""The same convolution in every element type."""
+"""A template of the same convolution in every element type."""
 
 SMALL_INTEGERS = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), integer_values(-2, 2))
-"""Small integers, whose sums of products are exact."""
+"""Domains by argument name: small integers, whose sums of products are exact."""
 
 CONVOLUTION_TEMPLATES = (
     CONVOLUTION_LEADING.with_sizes("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0)).replace(
@@ -189,23 +204,23 @@ CONVOLUTION_TEMPLATES = (
         shifts=choice([-0.5, 0.5]),
     ).replace(domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _draw_rising), dtypes=half),
 )
-"""The small templates of both convolutions and of their gradients."""
+"""The templates of both convolutions and of their gradients, except for the large ones."""
 
 MANY_CHANNELS = CONVOLUTION_LEADING.with_sizes(
     "many-channels", shape=(1, 64, 50, 50), output_channels=5, kernel=(3, 3)
 ).replace(large=True)
-"""A large convolution with many channels, for the forward functions."""
+"""A large template with many channels, for the forward functions."""
 
 LARGE_GROUPS = MANY_CHANNELS.with_sizes(
     "groups", shape=(1, 18, 63, 59), output_channels=6, groups=3, deform_groups=2, stride=(2, 1)
 )
-"""A large convolution with groups, for the gradients."""
+"""A large template with groups, for the gradients."""
 
 CONVOLUTION_REASONS = {
     "undefined": "every sum over positions includes a NaN",
     "without-bias": "terms that are not added have the gradient 0",
 }
-"""Reasons why wrong results can pass a case (`non_discriminating`), by label."""
+"""Why wrong results can pass a case (`Case.non_discriminating`), by label."""
 
 register(
     "diopiDeformConvMmcv",
@@ -226,19 +241,24 @@ register(
 # Multi-scale deformable attention
 
 BETWEEN_CELLS = uniform(0.1, 0.9)
-"""The positions of samples between the cells around them."""
+"""A domain of the positions of samples between two cells, as fractions of the distance of the cells."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeformAttentionSizes:
-    """The sizes of a call of multi-scale deformable attention.
+    """The sizes of a call of multi-scale deformable attention. A level is a map of values with its own resolution.
 
     Attributes:
-        levels: The height and width of each map.
-        batch, queries, heads, head_size, points: The sizes of the tensors.
-        im2col_step: The argument im2col_step.
+        levels: The height and width of each level.
+        batch: The number of images.
+        queries: The number of queries.
+        heads: The number of heads.
+        head_size: The number of elements of a head.
+        points: The number of samples per query, head and level.
+        im2col_step: The argument `im2col_step`.
         order: The order of the levels in memory; empty for the order of `levels`.
-        cell_fractions: The domain of the positions of samples between two cells, as fractions of their distance.
+        cell_fractions: The domain of the positions of samples between two cells, as fractions of the distance of the
+            cells.
     """
 
     levels: Sequence[Pair] = ((4, 5), (3, 2))
@@ -253,12 +273,12 @@ class DeformAttentionSizes:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of the weights."""
+        """Return the shape of the weights: (images, queries, heads, levels, samples)."""
         return self.batch, self.queries, self.heads, len(self.levels), self.points
 
     @property
     def cells(self) -> list[int]:
-        """Return the number of cells of each map."""
+        """Return the number of cells of each level."""
         return [h * w for h, w in self.levels]
 
     @property
@@ -269,14 +289,30 @@ class DeformAttentionSizes:
         return [int(before[order.index(level)]) for level in range(len(self.levels))]
 
     def locations(self, values: Mapping[str, Any]) -> Any:
-        """Return sample positions (x, y) as fractions of each map, up to one cell outside of it."""
+        """Return the positions (x, y) of samples as fractions of each level, up to one cell outside of the level.
+
+        Args:
+            values: The values of earlier arguments. `_places` determines the cell, and `_parts` the position between
+                cells.
+
+        Returns:
+            An array of the shape (*shape, 2).
+        """
         lengths = np.array(self.levels, float).reshape(-1, 1, 2)[..., ::-1]
         cells = np.floor(values["_places"] * (lengths + 2)) - 1
         return (cells + values["_parts"] + 0.5) / lengths
 
 
 def attention_arguments(template: CaseTemplate[DeformAttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiMsDeformAttnMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiMsDeformAttnMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     layout, result, shape = template.layout, template.result_layout, sizes.shape
     value = (sizes.batch, sum(sizes.cells), sizes.heads, sizes.head_size)
@@ -297,18 +333,18 @@ def attention_arguments(template: CaseTemplate[DeformAttentionSizes], dtype: Dty
 
 
 ATTENTION_SMOKE = CaseTemplate("two-levels", DeformAttentionSizes(), **SMOKE_IN_ALL_DTYPES)
-"""Attention to two levels: a template of smoke cases in every element type."""
+"""A template of attention to two levels: smoke cases in every element type."""
 
 ATTENTION_LEADING = ATTENTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template of attention to two levels in the leading element type, without smoke cases."""
 
 MANY_QUERIES = ATTENTION_LEADING.with_sizes(
     "many-queries", levels=((67, 61), (31, 29)), batch=1, queries=263, heads=3, head_size=5, points=3
 ).replace(large=True)
-"""A large attention."""
+"""A large template of attention."""
 
 SMALL_INTEGER_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), integer_values(-2, 2))
-"""Domains of small integers, whose weighted sums are exact."""
+"""Domains by argument name: small integers, whose weighted sums are exact."""
 
 ATTENTION_TEMPLATES = (
     ATTENTION_SMOKE,

@@ -1,6 +1,9 @@
-"""Cases of the overlaps of all pairs, or of corresponding pairs, of upright boxes, rotated boxes and quadrilaterals.
+"""Cases of the overlaps of upright boxes, rotated boxes and quadrilaterals: of all pairs, or of corresponding pairs.
 
-`mode` 0 divides the area of an intersection by the area of the union, 1 by the area of the first box ("foreground").
+An overlap is the area of an intersection divided by another area: by the area of the union (`mode` 0) or by the area of
+the first box (`mode` 1, "foreground" in labels).
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ def overlap_template(
     """Return a template of the overlaps of two sets of boxes.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         first_count: The number of boxes in the first set.
         second_count: The number of boxes in the second set.
         domain: The domain of the first set, or a list of boxes; None for `default_domain`.
@@ -58,7 +61,7 @@ def overlap_template(
         columns: The number of numbers that describe a box.
         default_domain: The domain of sets without a domain.
         mode: The argument `mode`: 0 for the union, 1 for the area of the first box as divisor.
-        offset: The argument `offset`.
+        offset: The argument `offset`, a length that is added to each side of a box.
         aligned: Whether to compute only the overlaps of corresponding boxes.
         **fields: Further fields of the template. `layout` is the layout of the boxes.
 
@@ -85,7 +88,7 @@ def overlap_template(
 
 
 upright_template = partial(overlap_template, columns=4, default_domain=box_domain(uniform(0, 5), uniform(1, 6)))
-"""Return a template of upright boxes (x1, y1, x2, y2); see `overlap_template`."""
+"""Return an `overlap_template` of upright boxes (x1, y1, x2, y2)."""
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
 """Boxes whose areas are powers of two."""
@@ -118,25 +121,28 @@ UPRIGHT_TEMPLATES = (
         "exact", domain=SQUARES, second_domain=PARTIAL_SQUARES, mode=1, exact=True, dtypes=DtypeSelection.all
     ),
 )
-"""The templates of `diopiBboxOverlapsMmcv`; `offset` is added to each side."""
+"""The templates of `diopiBboxOverlapsMmcv`."""
 
 register("diopiBboxOverlapsMmcv", templates=UPRIGHT_TEMPLATES)
 SPREAD_COORDINATES = uniform(0, 120)
-"""Positions at which most pairs of boxes do not overlap, as in images."""
+"""A domain of coordinates at which most pairs of boxes do not overlap, as in images."""
 
 rotated_template = partial(
     overlap_template, columns=5, default_domain=rotated_box_domain(uniform(0, 5), uniform(1, 6), ANGLES)
 )
-"""Return a template of rotated boxes (x, y, width, height, angle in radians); see `overlap_template`."""
+"""Return an `overlap_template` of rotated boxes (x, y, width, height, angle in radians)."""
 
 INNER_BOXES = rotated_box_domain(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
-"""Boxes that lie within the boxes of `OUTER_BOXES`."""
+"""A domain of boxes that lie within the boxes of `OUTER_BOXES`."""
 
 OUTER_BOXES = rotated_box_domain(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
-"""Boxes that contain the boxes of `INNER_BOXES`."""
+"""A domain of boxes that contain the boxes of `INNER_BOXES`."""
 
 SURROUNDING_BOXES = rotated_box_domain(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
-"""Boxes that contain the boxes of `OUTER_BOXES`."""
+"""A domain of boxes that contain the boxes of `OUTER_BOXES`.
+
+The intersection is always the whole inner box, so that rounding has little effect.
+"""
 
 ROTATED_TEMPLATES = (
     rotated_template("plain", **SMOKE_IN_ALL_DTYPES),
@@ -195,11 +201,11 @@ register("diopiBoxIouRotatedMmcv", templates=ROTATED_TEMPLATES)
 
 
 INNER_AND_OUTER_DIAMONDS = alternating_rows(8, diamond_domain(1.0, 1.2), diamond_domain(3.0, 3.3))
-"""Small diamonds, and large diamonds around them."""
+"""A domain of small diamonds (squares on a corner), and of large diamonds around them, in rotation."""
 
 
 quadrilateral_template = partial(overlap_template, columns=8, default_domain=QUADRILATERALS)
-"""Return a template of quadrilaterals (four corners x, y); see `overlap_template`."""
+"""Return an `overlap_template` of quadrilaterals (x1, y1, …, x4, y4)."""
 
 QUADRILATERAL_TEMPLATES = (
     quadrilateral_template("plain", **SMOKE_IN_ALL_DTYPES),

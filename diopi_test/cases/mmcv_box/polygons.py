@@ -1,4 +1,8 @@
-"""Cases of points in polygons, and of convex hulls of point sets and their overlaps with polygons."""
+"""Cases of points in polygons, and of convex hulls of point sets and their overlaps with polygons.
+
+A point set consists of nine points. A template describes cases that differ only in their element type
+(`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -26,13 +30,14 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.01
-"""The minimum distance of a point from an edge, in the units of the coordinates; rounding may move nearer points
-across.
+"""The minimum distance of a point from an edge, in the units of the coordinates.
+
+Rounding may move points that are nearer to an edge to the other side.
 """
 
 
 def _select_off_edges(values: Values) -> Array:
-    """Return the candidates `_points` that are farther than `NEAR_EDGE` from all edges of `_polygons`."""
+    """Return the points of the argument `_points` that are farther than `NEAR_EDGE` from all edges of `_polygons`."""
     ends = values["_polygons"].reshape(-1, 4, 2)
     starts, points = np.roll(ends, 1, 1), values["_points"][:, np.newaxis, np.newaxis]
     edges = ends - starts
@@ -56,7 +61,7 @@ def containment_template(
     """Return a template of `diopiPointsInPolygonsMmcv` with points that are not near an edge.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         points: The number of points.
         polygons: The number of polygons.
         coordinates: The domain of the coordinates of points.
@@ -64,7 +69,7 @@ def containment_template(
         **fields: Further fields of the template.
 
     Returns:
-        The template.
+        The template. It draws three times as many points, and passes the first points that are not near an edge.
     """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
@@ -77,10 +82,10 @@ def containment_template(
 
 
 LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2], [2.5, -1], [-2, 1]]
-"""Points at the height of a corner, where a ray meets two edges."""
+"""Points with the same y coordinate as a corner. A horizontal ray from such a point meets two edges in that corner."""
 
 LEVEL_POLYGONS = [[4, 0, 2.5, 2, 1, 0, 2.5, -2], [1, -1, 4, -1, 4, 2, 1, 2.5], [-1, 1, -1, 4, -4, 4, -4, -1]]
-"""Polygons with points at the height of a corner or of an edge, but not on an edge."""
+"""Polygons that have a corner or an edge at the height of `LEVEL_POINTS`, while no point is on an edge."""
 
 CONTAINMENT_TEMPLATES = (
     containment_template("plain", **SMOKE_IN_ALL_DTYPES),
@@ -137,12 +142,12 @@ def hull_template(
     """Return a template of a function of the convex hulls of point sets.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         n: The number of sets of nine points.
         k: The number of quadrilaterals, unless `has_polygon_per_set` is true.
-        points: The domain of the points.
+        points: The domain of the coordinates of the points.
         shapes: The domain of the quadrilaterals.
-        has_polygon_per_set: Whether each set has its own quadrilateral, so that there are `n`.
+        has_polygon_per_set: Whether each set has its own quadrilateral, so that there are `n` quadrilaterals.
         **fields: Further fields of the template.
 
     Returns:
@@ -157,14 +162,14 @@ def hull_template(
 
 
 def _draw_at_random_positions(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw sets of nine points; each set has a random position, scale and orientation."""
+    """Return point sets with random positions, scales and orientations."""
     n = count // 18
     coordinates, points = rng.uniform(0, 4, (n, 1, 2)), rng.normal(size=(n, 9, 2))
     return (coordinates + points @ rng.normal(size=(n, 2, 2))).reshape(-1)
 
 
 def _draw_on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw sets of nine points on the circle with the radius 3 around (2, 2): all are corners of the convex hull."""
+    """Return sets of nine points on the circle with the radius 3 around (2, 2); all are corners of the hull."""
     angles = (np.arange(9) + rng.uniform(0.1, 0.9, (count // 18, 9))) * 2 * np.pi / 9
     order = rng.permuted(np.broadcast_to(np.arange(9), angles.shape), axis=1)
     angles = np.take_along_axis(angles, order, 1)
@@ -172,19 +177,26 @@ def _draw_on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 def _draw_on_small_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw sets of nine points on the circle with the radius 1 around the origin."""
+    """Return sets of nine points on the circle with the radius 1 around the origin."""
     return (_draw_on_circle(rng, count, dtype) - 2) / 3
 
 
 def _draw_in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw sets of nine points: six points inside a triangle, then the three corners of the triangle."""
+    """Return sets of nine points: six points inside a triangle, then the three corners of the triangle."""
     weights = rng.dirichlet([2, 2, 2], (count // 18, 6))
     corners = np.array([[-3, -2], [6, -1], [1, 6]]) + rng.uniform(-1, 1, (count // 18, 3, 2))
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
 def hull_templates(has_polygon_per_set: bool) -> Sequence[CaseTemplate]:
-    """Return the templates that functions of point sets share."""
+    """Return the templates that functions of point sets share.
+
+    Args:
+        has_polygon_per_set: Whether each set has its own quadrilateral.
+
+    Returns:
+        The templates.
+    """
     return (
         hull_template("plain", has_polygon_per_set=has_polygon_per_set, **SMOKE_IN_ALL_DTYPES),
         hull_template(
@@ -246,22 +258,27 @@ def hull_templates(has_polygon_per_set: bool) -> Sequence[CaseTemplate]:
 HULLS_IN_POLYGONS = hull_template(
     "contained", 6, 5, _draw_on_small_circle, diamond_domain(1.45, 1.5), dtypes=DtypeSelection.all
 )
-"""Hulls inside polygons that are only slightly larger, so that rounding has little effect."""
+"""A template of hulls inside polygons that are only slightly larger, so that rounding has little effect."""
 
 DIAMOND = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]])
-"""Four corners of a hull, and five points inside."""
+"""Nine points: the four corners of a diamond, which is the hull, and five points inside."""
 
 SQUARE = np.array([[-4, -5], [4, -5], [4, 3], [-4, 3]])
 """The corners of a square with 32 times the area of `DIAMOND`."""
 
 SCALES, CENTERS = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
-"""The scales and the centers of the four copies of a shape."""
+"""The scales and the centers of the four copies of a shape. The scales are powers of two."""
 
 
 def _scaled_copies(shape: Array, step: int) -> Array:
-    """Return four copies of a shape, scaled by `SCALES` and moved to `CENTERS`, as an array (4, 2 · points).
+    """Return four copies of a shape, scaled by `SCALES` and moved to `CENTERS`.
 
-    Each copy starts at another corner. If `step` is −1 instead of 1, every second copy is in reverse order.
+    Args:
+        shape: The points of the shape, an array (points, 2).
+        step: 1, or −1 to list the points of every second copy in reverse order.
+
+    Returns:
+        An array (4, 2 · points). Each copy starts at another point.
     """
     copies = zip(SCALES, CENTERS, strict=True)
     outlines = [
@@ -279,7 +296,10 @@ EXACT_HULLS = CaseTemplate(
     exact=True,
     dtypes=DtypeSelection.all,
 )
-"""Diamonds in squares of 32 times their area: all sums are small integers, and all quotients are powers of two."""
+"""A template of diamonds in squares of 32 times their area.
+
+All sums are small integers, and all quotients are powers of two.
+"""
 
 register(
     "diopiConvexIouMmcv",
@@ -308,7 +328,7 @@ register(
 )
 
 DIAMOND_POINTS = [[0, 1, 1, 0, 0, -1, -1, 0, 0, 0, 0.25, 0.25, 0.5, 0.25, -0.5, 0.25, 0.25, -0.5]]
-"""A set of points whose hull is a diamond, so that all rectangles along its edges are equal."""
+"""A set of nine points whose hull is a diamond, so that the rectangles along all edges are equal."""
 
 ENCLOSURE_TEMPLATES = (
     *hull_templates(False)[:-3],
@@ -319,6 +339,6 @@ ENCLOSURE_TEMPLATES = (
     CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMOND_POINTS)}),
     hull_template("many", 3643, large=True),
 )
-"""The templates of `diopiMinAreaPolygonsMmcv`, the smallest rectangle around each set of points."""
+"""The templates of `diopiMinAreaPolygonsMmcv`, which computes the smallest rectangle around each set of points."""
 
 register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURE_TEMPLATES)

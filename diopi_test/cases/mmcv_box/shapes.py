@@ -19,13 +19,19 @@ from diopi_test.cases.domains import Domain, uniform
 Array = NDArray[Any]
 
 F64 = Dtype.float64
-"""The element type that the domains of this module pass to the domains of corners, sides, centers and radii."""
+"""The element type that the domains of this module pass to the domains of coordinates, sizes and radii."""
 
 
 def column_domain(*domains: Domain) -> Domain:
     """Return a domain of the numbers of a matrix, row by row, with one column per domain.
 
-    `joined_columns(uniform(0, 1), uniform(5, 6))` draws numbers such as 0.3, 5.1, 0.8, 5.7.
+    `column_domain(uniform(0, 1), uniform(5, 6))` draws numbers such as 0.3, 5.1, 0.8, 5.7.
+
+    Args:
+        *domains: The domain of each column.
+
+    Returns:
+        The domain.
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -74,7 +80,7 @@ ANGLES = uniform(-3.5, 3.5)
 def quadrilateral_domain(centers: Domain, radii: Domain, clockwise: bool = False) -> Domain:
     """Return a domain of convex quadrilaterals (x1, y1, …, x4, y4) whose corners lie on ellipses.
 
-    There is one corner in each quarter of the ellipse's angle parameter. The quarters start at a random angle.
+    There is one corner in each quarter of the ellipse, and the quarters start at a random angle.
 
     Args:
         centers: The domain of the coordinates of the ellipses' centers.
@@ -98,7 +104,12 @@ def quadrilateral_domain(centers: Domain, radii: Domain, clockwise: bool = False
 def diamond_domain(low: float, high: float) -> Domain:
     """Return a domain of randomly rotated squares (x1, y1, …, x4, y4) around the origin.
 
-    Half of the diagonal is uniformly distributed in [low, high).
+    Args:
+        low: The least distance of a corner from the origin.
+        high: The upper limit of the distance of a corner from the origin.
+
+    Returns:
+        The domain. The distances are uniformly distributed in [low, high).
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -110,7 +121,7 @@ def diamond_domain(low: float, high: float) -> Domain:
 
 
 def draw_nested_boxes(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw groups of three rotated boxes with the same center, in shuffled order.
+    """Return groups of three rotated boxes with the same center, in shuffled order.
 
     Args:
         rng: The random generator.
@@ -119,8 +130,8 @@ def draw_nested_boxes(rng: Generator, count: int, dtype: Dtype) -> Array:
 
     Returns:
         The numbers x, y, width, height and angle of the boxes. The boxes of a group have the same angle, and sides that
-        are scaled by 1, 0.9 and 0.5. Boxes of different groups do not overlap. Groups may be incomplete if the number
-        of boxes is not a multiple of 3.
+            are scaled by 1, 0.9 and 0.5. Boxes of different groups do not overlap. Groups may be incomplete if the
+            number of boxes is not a multiple of 3.
     """
     n = -(-count // 15)
     width = int(np.ceil(np.sqrt(n)))
@@ -132,4 +143,4 @@ def draw_nested_boxes(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 QUADRILATERALS = quadrilateral_domain(uniform(0, 4), uniform(1, 4))
-"""A domain of counterclockwise quadrilaterals, of which many overlap."""
+"""A domain of counterclockwise quadrilaterals. Many of them overlap."""

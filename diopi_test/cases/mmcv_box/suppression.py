@@ -1,6 +1,8 @@
-"""Cases of non-maximum suppression of upright and of rotated boxes.
+"""Cases of non-maximum suppression of upright boxes and of rotated boxes.
 
-The overlaps of the boxes are not near the threshold, because rounding could otherwise change which boxes are kept.
+Non-maximum suppression selects boxes in descending order of their scores. It drops each box whose overlap with a
+selected box exceeds a threshold. The overlaps in the cases are not near the threshold, because rounding could otherwise
+change which boxes are selected.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
-"""The minimum difference between an overlap and the threshold, as a fraction of an area."""
+"""The minimum difference between an overlap and the threshold. Both are fractions of an area."""
 OVERLAPPING_BOXES = rotated_box_domain(uniform(0, 8), uniform(2, 6), ANGLES)
-"""A domain of rotated boxes of which many overlap."""
+"""A domain of rotated boxes. Many of them overlap."""
 
 
 def _select_clear_of_threshold(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
-    """Select boxes of which no two have an overlap near the threshold.
+    """Select boxes so that no two selected boxes have an overlap near the threshold.
 
     Args:
         candidates: The boxes to choose from, one per row.
@@ -62,7 +64,7 @@ def _select_clear_of_threshold(candidates: Array, overlaps: Array, count: int, t
 
 
 def boxes_clear_of_threshold(count: int, candidates: str, overlaps: str, threshold: float) -> Callable[[Values], Array]:
-    """Return a value of `TensorSpec.compute` that selects boxes of which no two have an overlap near the threshold.
+    """Return a value of `TensorSpec.compute`, which selects boxes whose overlaps are not near the threshold.
 
     Args:
         count: The number of boxes.
@@ -87,7 +89,22 @@ def suppression_template(
     exact_boxes: bool = False,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template whose boxes have no overlap near the threshold, unless the boxes are exact (`exact_boxes`)."""
+    """Return a template of `diopiNmsMmcv`, the suppression of upright boxes.
+
+    Args:
+        label: The label of the cases without the element type.
+        box_count: The number of boxes.
+        threshold: The overlap above which a box is dropped.
+        domain: The domain of the boxes; None for boxes that often overlap.
+        scores: The domain of the scores.
+        offset: The argument `offset`, a length that is added to each side of a box.
+        exact_boxes: Whether the overlaps of the boxes have no rounding errors. Otherwise the template selects boxes
+            whose overlaps are not near the threshold.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
     source = domain or box_domain(uniform(0, 8), uniform(2, 6))
     selected = {
@@ -117,7 +134,7 @@ def suppression_template(
 
 
 INTEGER_BOXES = box_domain(integer_values(-2, 4), integer_values(1, 7))
-"""Boxes with integer corners."""
+"""A domain of boxes with integer corners."""
 
 SUPPRESSION_TEMPLATES = (
     suppression_template("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
@@ -173,7 +190,7 @@ def _order_by_score(values: Values) -> Array:
 
 
 def _sort_boxes(values: Values) -> Array:
-    """Return the boxes in the order of the argument `order`."""
+    """Return the boxes in the order of the argument `order`, by descending score."""
     return np.asarray(values["dets"][values["order"]])
 
 
@@ -183,7 +200,7 @@ CANDIDATE_OVERLAPS = ResultOf(
     {"bboxes1": "_boxes", "bboxes2": "_boxes"},
     extra_arguments={"mode": 0, "aligned": False},
 )
-"""The overlaps of all pairs of the boxes that a case chooses from."""
+"""The overlaps of all pairs of boxes in the argument `_boxes`, from which a case selects its boxes."""
 
 
 def rotated_suppression_template(
@@ -196,11 +213,24 @@ def rotated_suppression_template(
     has_labels: bool = True,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of boxes without overlaps near the threshold; with `multi_label`, rows have labels."""
+    """Return a template of `diopiNmsRotatedMmcv`, the suppression of rotated boxes.
+
+    Args:
+        label: The label of the cases without the element type.
+        box_count: The number of boxes.
+        threshold: The overlap above which a box is dropped.
+        domain: The domain of the boxes. The template selects boxes whose overlaps are not near the threshold.
+        multi_label: Whether each row of boxes has a sixth column with a label.
+        has_labels: Whether the argument `labels` has an element per box; otherwise it is empty.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
 
     def compute_boxes(values: Values) -> Array:
-        """Return the chosen boxes, with the label 3 if each row has one."""
+        """Return the selected boxes. If `multi_label` is true, each row has the label 3."""
         selected_boxes = _select_clear_of_threshold(values["_boxes"], values["_overlaps"], box_count, threshold)
         return np.concatenate([selected_boxes, np.full((box_count, 1), 3)], -1) if multi_label else selected_boxes
 
@@ -233,7 +263,7 @@ NESTED_BOXES: Arguments = {
     "iou_threshold": 0.6,
     "multi_label": False,
 }
-"""Boxes that lie within each other, so that the order of suppression matters."""
+"""Arguments with groups of boxes that lie within each other, so that the order of suppression matters."""
 
 ROTATED_SUPPRESSION_TEMPLATES = (
     rotated_suppression_template(

@@ -1,4 +1,8 @@
-"""Cases of `diopiDiffIouRotatedSortVerticesMmcv`, which sorts the corners of intersections around their center."""
+"""Cases of `diopiDiffIouRotatedSortVerticesMmcv`, which sorts the corners of intersections around their center.
+
+An intersection has 24 entries for corners, of which a mask marks the valid ones. A template describes cases that differ
+only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,17 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTempla
 
 Array = NDArray[Any]
 CORNERS = 24
-"""The number of possible corners of an intersection."""
+"""The number of entries for corners of an intersection of two rotated boxes: 4 corners of either box, 16 crossings."""
 
 
 def _valid_mask(counts: Sequence[int]) -> Callable[[Values], Array]:
-    """Return a value of `TensorSpec.compute` for the argument `mask`.
+    """Return a value of `TensorSpec.compute` for the argument `mask`, which marks valid entries.
 
     Args:
-        counts: The numbers of true entries of the rows, in rotation. Their positions depend on the argument `_order`.
+        counts: The numbers of valid entries of the intersections, in rotation.
 
     Returns:
-        The function.
+        The function. The argument `_order` determines which entries are valid.
     """
 
     def compute(values: Values) -> Array:
@@ -39,9 +43,10 @@ def _valid_mask(counts: Sequence[int]) -> Callable[[Values], Array]:
 
 
 def _vertices_around_center(values: Values) -> Array:
-    """Return vertices around the origin, in random order, for the values of `_order`, `_directions` and `_radii`.
+    """Return vertices around the origin, in random order.
 
-    There is one vertex per 1/24 of a full turn, so that the order of their directions does not depend on rounding.
+    Each of the 24 vertices lies in another twenty-fourth of a turn, so that the order of their directions does not
+    depend on rounding. The arguments `_order`, `_directions` and `_radii` provide the random numbers.
     """
     directions = values["_directions"].argsort(-1).argsort(-1)
     angles = (directions + 0.2 + 0.6 * values["_order"]) * 2 * np.pi / CORNERS
@@ -94,6 +99,6 @@ SORT_TEMPLATES = (
     vertex_template("no-rows", 2, 0, [4]),
     vertex_template("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], large=True),
 )
-"""The templates; intersections have between 0 and 8 valid corners."""
+"""The templates of `diopiDiffIouRotatedSortVerticesMmcv`. Real intersections have between 0 and 8 valid corners."""
 
 register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORT_TEMPLATES)

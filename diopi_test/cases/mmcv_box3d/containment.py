@@ -1,4 +1,8 @@
-"""Cases of the functions that compute which three-dimensional boxes contain each point."""
+"""Cases of the functions that compute which three-dimensional boxes contain each point.
+
+Points are not near the faces of boxes, because rounding could move them to the other side. A template describes cases
+that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_FACE = 0.02
-"""The minimum distance of points from the faces of boxes or voxels, relative to the size of the box or voxel."""
+"""The minimum distance of points from the faces of boxes or voxels, as a fraction of the size of the box or voxel."""
 
 
 def lattice_domain(low: int, high: int) -> Domain:
-    """Return the domain of multiples of 1/16 in [low, high]. Below 8, every floating element type represents them."""
+    """Return the domain of multiples of 1/16 in [low, high]. Every floating-point type represents those below 8."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
         return rng.integers(16 * low, 16 * high, count, endpoint=True) / 16.0
@@ -42,11 +46,15 @@ LATTICE = lattice_domain(-3, 3)
 """The domain of coordinates of the points from which a case selects its points."""
 
 BOXES_AROUND_ORIGIN = box_3d_domain(uniform(-2, 0), uniform(3, 6), ANGLES)
-"""Boxes around the origin, which contain many of the points."""
+"""A domain of boxes around the origin, which contain many of the points."""
 
 
 def _relative_positions(points: Array, boxes: Array) -> Array:
-    """Return the positions of n points relative to t boxes.
+    """Return the positions of points relative to boxes.
+
+    Args:
+        points: The points (x, y, z), an array (n, 3).
+        boxes: The boxes (x, y, z, dx, dy, dz, angle), an array (t, 7). The coordinate z is that of the bottom.
 
     Returns:
         An array (n, t, 3). A point is inside a box if all three coordinates are between 0 and 1.
@@ -61,7 +69,16 @@ def _relative_positions(points: Array, boxes: Array) -> Array:
 
 
 def _select_off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
-    """Return the points that are not near the faces of any box or voxel; `grid` divides each box into voxels."""
+    """Return the points that are not near the faces of any box or voxel.
+
+    Args:
+        points: The points, an array (n, 3).
+        boxes: The boxes, an array (t, 7).
+        grid: The numbers of voxels into which each box is divided along its sides.
+
+    Returns:
+        The points in order, an array with three columns.
+    """
     relative = _relative_positions(points, boxes) * grid
     distances_from_faces = np.abs(relative - np.round(relative))
     is_close_to_box = (relative > -0.5) & (relative < np.array(grid) + 0.5)
@@ -70,12 +87,15 @@ def _select_off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1
 
 
 def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) -> Callable[[Values], Array]:
-    """Return a function that selects points which are not near the faces of the boxes of their batch.
+    """Return a value of `TensorSpec.compute`, which selects points that are not near the faces of boxes.
 
     Args:
         count: The number of points per batch.
         boxes: The name of the argument with the boxes.
         grid: The numbers of voxels into which each box is divided; faces of voxels count as faces.
+
+    Returns:
+        The function. It selects from the points in the argument `_points`.
     """
 
     def compute(values: Values) -> Array:
@@ -104,14 +124,17 @@ def box_containment_template(
     """Return a template of points and boxes.
 
     Args:
-        label: The label of the template.
+        label: The label of the cases without the element type.
         batches: The number of batches.
         box_count: The number of boxes per batch.
         point_count: The number of points per batch.
         domain: The domain of the boxes.
         per_box: Whether the result has an entry for each point and box, which is 0 before the call. Otherwise it has
             one entry for each point: the first box that contains the point, and −1 before the call.
-        fields: Further fields of the template.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
     """
     shape = (batches, point_count, box_count) if per_box else (batches, point_count)
     layout = fields.get("layout", contiguous)
@@ -125,7 +148,14 @@ def box_containment_template(
 
 
 def box_containment_templates(per_box: bool) -> list[CaseTemplate]:
-    """Return the templates of a function whose result has an entry per point, or per point and box if `per_box`."""
+    """Return the templates of a function that computes which boxes contain points.
+
+    Args:
+        per_box: Whether the result has an entry per point and box instead of one per point.
+
+    Returns:
+        The templates.
+    """
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
         "plain": ((), SMOKE_IN_ALL_DTYPES),
         "crowded": ((2, 6, 9, box_3d_domain(uniform(-2, 0), uniform(3, 6), ANGLES)), SMOKE_IN_ALL_DTYPES),

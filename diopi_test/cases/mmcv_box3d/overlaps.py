@@ -1,4 +1,9 @@
-"""Cases of boxes seen from above: overlaps, and non-maximum suppression."""
+"""Cases of boxes in space that are seen from above: overlaps, and non-maximum suppression.
+
+Seen from above, a box is a rotated rectangle. Corners of boxes are not near edges of other boxes, and overlaps are not
+near the threshold of a suppression. Otherwise, rounding could change the results. A template describes cases that
+differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -25,19 +30,26 @@ from diopi_test.cases.template import (
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.05
-"""The minimum distance of corners from edges in the bird's-eye view. MMCV treats nearer corners as touching."""
+"""The minimum distance of corners from edges, seen from above. MMCV treats nearer corners as touching."""
 
 NEAR_THRESHOLD = 1e-3
-"""The minimum difference between an overlap and the threshold, as a fraction of an area."""
+"""The minimum difference between an overlap and the threshold. Both are fractions of an area."""
 DEFAULT_BOXES = box_3d_domain(uniform(0, 6), uniform(2, 7), ANGLES)
-"""A domain of boxes of which some overlap."""
+"""A domain of boxes, some of which overlap."""
 
 SPREAD_BOXES = box_3d_domain(uniform(0, 14), uniform(3, 9), ANGLES)
 """A domain of boxes that are spread over a larger space."""
 
 
 def _corners(boxes: Array) -> Array:
-    """Return the corners of the boxes seen from above, (n, 4, 2)."""
+    """Return the corners of boxes seen from above.
+
+    Args:
+        boxes: The boxes, an array whose columns are x, y, z, dx, dy, dz and the angle.
+
+    Returns:
+        The corners (x, y) in order, an array (n, 4, 2).
+    """
     signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) / 2
     sides = signs * boxes[:, np.newaxis, 3:5]
     cosine, sine = np.cos(boxes[:, 6:]), np.sin(boxes[:, 6:])
@@ -48,10 +60,18 @@ def _corners(boxes: Array) -> Array:
 
 
 def _least_distances(first_boxes: Array, second_boxes: Array) -> Array:
-    """Return the least distance between corners of one box and edges of the other, for all pairs: (n, m)."""
+    """Return the least distance between corners of one box and edges of another box, for all pairs.
+
+    Args:
+        first_boxes: The n boxes of the first set.
+        second_boxes: The m boxes of the second set.
+
+    Returns:
+        An array (n, m). Corners of either box count.
+    """
 
     def distances(points: Array, ends: Array) -> Array:
-        """Return the least distance of each set of points from the edges between consecutive ends."""
+        """Return the least distance of each set of points from the edges between consecutive corners in `ends`."""
         starts = np.roll(ends, 1, 1)
         edges = (ends - starts)[np.newaxis, :, np.newaxis]
         offsets = points[:, np.newaxis, :, np.newaxis] - starts[np.newaxis, :, np.newaxis]
@@ -63,7 +83,19 @@ def _least_distances(first_boxes: Array, second_boxes: Array) -> Array:
 
 
 def _select_first(count: int, candidates: int, is_acceptable: Callable[[int, list[int]], bool]) -> list[int]:
-    """Return the first `count` candidates that fit those chosen before; raise ValueError if there are too few."""
+    """Select candidates one after another.
+
+    Args:
+        count: The number of candidates to select.
+        candidates: The number of candidates.
+        is_acceptable: Returns whether a candidate can be added to those selected before.
+
+    Returns:
+        The numbers of the first `count` acceptable candidates.
+
+    Raises:
+        ValueError: There are too few acceptable candidates.
+    """
     chosen: list[int] = []
     for candidate in range(candidates):
         if len(chosen) < count and is_acceptable(candidate, chosen):
@@ -74,7 +106,14 @@ def _select_first(count: int, candidates: int, is_acceptable: Callable[[int, lis
 
 
 def _boxes_apart(count: int) -> Callable[[Values], Array]:
-    """Return a function that computes boxes whose corners and edges are not near corners or edges of `boxes_a`."""
+    """Return a value of `TensorSpec.compute`, which selects boxes of the argument `_boxes`.
+
+    Args:
+        count: The number of boxes.
+
+    Returns:
+        The function. The corners of the selected boxes are not near edges of `boxes_a`, and vice versa.
+    """
 
     def compute(values: Values) -> Array:
         distances = _least_distances(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
@@ -87,7 +126,18 @@ def _boxes_apart(count: int) -> Callable[[Values], Array]:
 def overlap_template(
     label: str, m: int = 5, n: int = 6, domain: Domain = DEFAULT_BOXES, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
-    """Return a template of two sets of boxes whose corners keep away from the edges of the other set's boxes."""
+    """Return a template of the overlaps of two sets of boxes seen from above.
+
+    Args:
+        label: The label of the cases without the element type.
+        m: The number of boxes in the first set.
+        n: The number of boxes in the second set.
+        domain: The domain of the boxes.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template. Corners of boxes in one set are not near edges of boxes in the other set.
+    """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "boxes_a": tensor(m, 7, domain=domain, layout=layout),
@@ -98,12 +148,19 @@ def overlap_template(
 
 
 def _nested_boxes(shortest: float) -> Domain:
-    """Return a domain of nearly square boxes with nearly the same center and angle, and sides from `shortest` on."""
+    """Return a domain of boxes with nearly the same center, angle and side lengths.
+
+    Args:
+        shortest: The least length of a side. The largest length is 0.3 more.
+
+    Returns:
+        The domain.
+    """
     return box_3d_domain(uniform(-0.05, 0.05), uniform(shortest, shortest + 0.3), uniform(0.3, 0.32))
 
 
 def _boxes_beside(values: Values) -> Array:
-    """Compute the boxes of `boxes_a`, each moved along its first side by the length of this side."""
+    """Return the boxes of `boxes_a`, each moved along its first side by the length of this side."""
     moved = np.array(values["boxes_a"])
     length, angle = moved[:, 3], moved[:, 6]
     moved[:, 0] += length * np.cos(angle)
@@ -115,7 +172,10 @@ TOUCHING_BOXES: Arguments = {
     "boxes_a": tensor(6, 7, domain=box_3d_domain(uniform(0, 60), uniform(30, 60), ANGLES)),
     "boxes_b": tensor(6, 7, compute=_boxes_beside),
 }
-"""Boxes that share an edge with another box, apart from rounding: their intersection has almost no area."""
+"""Arguments with boxes that share an edge with another box, apart from rounding.
+
+Their intersection has almost no area.
+"""
 
 OVERLAP_TEMPLATES = (
     overlap_template("plain", **SMOKE_IN_ALL_DTYPES),
@@ -135,7 +195,7 @@ OVERLAP_TEMPLATES = (
     overlap_template("apart", 7, 6, box_3d_domain(uniform(0, 30), uniform(4, 12), ANGLES)),
     overlap_template("one-each", 1, 1, box_3d_domain(uniform(0, 1), uniform(3, 5), ANGLES)),
     overlap_template("one-and-many", 1, 30),
-    # hardly larger than what they have in common, which leaves little to rounding
+    # The boxes are only slightly larger than their intersection, so that rounding has little effect.
     overlap_template(
         "nested", 2, 25, _nested_boxes(5.3), domains={"_boxes": _nested_boxes(4.7)}, dtypes=DtypeSelection.all
     ),
@@ -151,17 +211,25 @@ register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAP_TEMPLATES)
 
 
 def _with_angles(values: Values) -> Array:
-    """Return the candidates unchanged."""
+    """Return the boxes of the argument `_boxes` unchanged: the view of a suppression that considers angles."""
     return np.asarray(values["_boxes"])
 
 
 def _without_angles(values: Values) -> Array:
-    """Return the candidates with angle 0."""
+    """Return the boxes of the argument `_boxes` with the angle 0: the view of a suppression that ignores angles."""
     return np.concatenate([values["_boxes"][:, :6], np.zeros((len(values["_boxes"]), 1))], -1)
 
 
 def _boxes_clear_of_threshold(count: int, threshold: float) -> Callable[[Values], Array]:
-    """Return a function that computes boxes with no corner near an edge and no overlap near the threshold."""
+    """Return a value of `TensorSpec.compute`, which selects boxes of the argument `_boxes`.
+
+    Args:
+        count: The number of boxes.
+        threshold: The threshold of the suppression.
+
+    Returns:
+        The function. No corner of a selected box is near an edge of another, and no overlap is near the threshold.
+    """
 
     def compute(values: Values) -> Array:
         areas, common = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
@@ -186,7 +254,19 @@ def suppression_template(
     domain: Domain = SPREAD_BOXES,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of boxes; `view` returns them as the function sees them, with or without angles."""
+    """Return a template of a suppression of boxes seen from above.
+
+    Args:
+        view: Returns the boxes as the function considers them: `_with_angles` or `_without_angles`.
+        label: The label of the cases without the element type.
+        n: The number of boxes.
+        threshold: The overlap above which a box is dropped.
+        domain: The domain of the boxes.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     count, layout = 8 * n, fields.get("layout", contiguous)
     overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
     arguments: Arguments = {
@@ -200,7 +280,7 @@ def suppression_template(
 
 
 def _lift_to_space(values: Values) -> Array:
-    """Return the boxes seen from above with arbitrary positions and sizes in z."""
+    """Return the boxes of `_seen`, which lie in the plane, with positions and heights along z from `_heights`."""
     (x, y, w, h, angle), z = values["_seen"].T, values["_heights"].T
     return np.stack([x, y, z[0], w, h, z[1], angle], -1)
 
@@ -211,7 +291,7 @@ NESTED_BOXES: Arguments = {
     "boxes": tensor(1023, 7, compute=_lift_to_space),
     "nms_overlap_thresh": 0.6,
 }
-"""Boxes that lie within each other, so that the order of suppression matters."""
+"""Arguments with groups of boxes that lie within each other, so that the order of suppression matters."""
 
 
 def suppression_templates(view: Callable[[Values], Array]) -> list[CaseTemplate]:

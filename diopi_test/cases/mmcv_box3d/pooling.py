@@ -1,4 +1,9 @@
-"""Cases of pooling of the points in boxes: per voxel of a box (`diopiRoiawarePool3dMmcv`), and samples of points."""
+"""Cases of pooling of the points in boxes: per voxel of a box (`diopiRoiawarePool3dMmcv`), and samples of points.
+
+A voxel is a cell of the grid that divides a box. Points are not near the faces of boxes and voxels, because rounding
+could move them to the other side. A template describes cases that differ only in their element type
+(`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -22,13 +27,13 @@ from diopi_test.cases.template import (
 )
 
 NORMAL_FEATURES = normal()
-"""Normally distributed numbers."""
+"""The domain of features: the standard normal distribution."""
 
 ZERO = integer_values(0, 0)
-"""Zeros, which the results contain before a call."""
+"""The domain that contains only 0, for results before a call."""
 
 SMALL_AND_LARGE_BOXES = box_3d_domain(uniform(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
-"""Boxes with and without points."""
+"""A domain of boxes with and without points."""
 
 
 def pooling_template(
@@ -45,7 +50,24 @@ def pooling_template(
     features: Domain = NORMAL_FEATURES,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template; `grid` is the number of voxels of a box, and `slots` the number of points per voxel."""
+    """Return a template of `diopiRoiawarePool3dMmcv`, or of its gradient.
+
+    Args:
+        label: The label of the cases without the element type.
+        box_count: The number of boxes.
+        points: The number of points.
+        channels: The number of features of a point.
+        grid: The numbers of voxels of a box along its sides.
+        slots: The number of entries for points per voxel; the first entry contains the number of points.
+        method: The argument `pool_method`: 0 for the maximum, 1 for the mean.
+        backward: Whether the template is for the gradient.
+        domain: The domain of the boxes.
+        features: The domain of the features.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     pooled_shape, lists_shape, layout = (
         (box_count, *grid, channels),
         (box_count, *grid, slots),
@@ -72,7 +94,17 @@ def pooling_template(
 def forward_pooling(
     points: int, pooled_shape: tuple[int, ...], lists_shape: tuple[int, ...], layout: Layout
 ) -> dict[str, TensorTemplate]:
-    """Return the tensors of the forward function: boxes, points, features, and results that contain zeros."""
+    """Return the tensor arguments of `diopiRoiawarePool3dMmcv`: boxes, points, features, and results of zeros.
+
+    Args:
+        points: The number of points.
+        pooled_shape: The shape of the pooled features.
+        lists_shape: The shape of the lists of points per voxel.
+        layout: The layout of all tensors.
+
+    Returns:
+        The arguments by name.
+    """
     return {
         "rois": tensor(pooled_shape[0], 7, layout=layout, compute=lambda values: values["_rois"]),
         "pts": tensor(points, 3, layout=layout, compute=lambda values: values["_pts"]),
@@ -91,15 +123,26 @@ FORWARD_ARGUMENTS = {
     "pts": "_pts",
     "pts_feature": "_features",
 }
-"""The parameters of the forward function, and the names of the tensors that a gradient case passes for them."""
+"""By parameter of the forward function, the name of the tensor that a gradient case passes for it."""
 
 
 def backward_pooling(
     points: int, pooled_shape: tuple[int, ...], lists_shape: tuple[int, ...], layout: Layout
 ) -> dict[str, TensorTemplate]:
-    """Return the tensors of the gradient: the lists and positions that the forward function returns, and a gradient."""
+    """Return the tensor arguments of the gradient: results of the forward function, and a gradient.
+
+    Args:
+        points: The number of points.
+        pooled_shape: The shape of the pooled features.
+        lists_shape: The shape of the lists of points per voxel.
+        layout: The layout of all tensors.
+
+    Returns:
+        The arguments by name.
+    """
 
     def forward_result(name: str, shape: tuple[int, ...]) -> TensorTemplate:
+        """Return the result `name` of `diopiRoiawarePool3dMmcv` as an argument."""
         return tensor(
             *shape, dtype=INT32, layout=layout, compute=ResultOf("diopiRoiawarePool3dMmcv", name, FORWARD_ARGUMENTS)
         )
@@ -113,7 +156,7 @@ def backward_pooling(
 
 
 def pooling_templates(backward: bool) -> list[CaseTemplate]:
-    """Return the templates of the function, or of its gradient if `backward`."""
+    """Return the templates of `diopiRoiawarePool3dMmcv`, or of its gradient if `backward` is true."""
     mean_method, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = box_3d_domain(uniform(-2, -1), uniform(4, 6), ANGLES)
     cases: dict[str, dict[str, Any]] = {
@@ -155,7 +198,7 @@ EXACT_MEANS: Mapping[str, Any] = {
     "exact": True,
     "dtypes": DtypeSelection.all,
 }
-"""Fields of templates whose features have exact means of one to four summands."""
+"""Fields of templates whose features have exact means of one to four numbers: all features are multiples of 12."""
 
 register(
     "diopiRoiawarePool3dMmcv",
@@ -183,7 +226,21 @@ def sampling_template(
     domain: Domain = BOXES_AROUND_ORIGIN,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of `diopiRoipointPool3dMmcv`, which copies `samples` of the points in each box."""
+    """Return a template of `diopiRoipointPool3dMmcv`, which copies samples of the points in each box.
+
+    Args:
+        label: The label of the cases without the element type.
+        batches: The number of batches.
+        box_count: The number of boxes per batch.
+        points: The number of points per batch.
+        channels: The number of features of a point.
+        samples: The number of points that are copied per box.
+        domain: The domain of the boxes.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "boxes3d": tensor(batches, box_count, 7, domain=domain, layout=layout),

@@ -17,7 +17,7 @@ from diopi_test.cases.domains import Domain, uniform
 Array = NDArray[Any]
 
 F64, INT32 = Dtype.float64, Dtype.int32
-"""The element types of auxiliary tensors and of indices."""
+"""Short names for the element types of auxiliary tensors and of indices."""
 
 
 def box_3d_domain(coordinates: Domain, sizes: Domain, angles: Domain) -> Domain:
