@@ -1,4 +1,8 @@
-"""Shared parts of the cases of functions that work along one or several axes of a tensor."""
+"""Shared parts of the cases of functions that work along one or several axes of a tensor, such as softmax and sum.
+
+A template (`CaseTemplate`) describes cases that differ only in their element type. The `sizes` of the templates in this
+module are `Axes` objects.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 @dataclass(frozen=True)
 class Axes:
-    """The shape of an input, and the axes along which a function works: the sizes of a template.
+    """The shape of an input and the axes along which a function works, as the `sizes` of a template.
 
     Attributes:
         shape: The shape of the input.
@@ -27,12 +31,12 @@ class Axes:
 
     @property
     def axis(self) -> int | None:
-        """Return the first of the axes, for functions with one axis; None if there is none, which means all axes."""
+        """Return the first of the axes, for functions that accept one axis; None if `axes` is empty."""
         return self.axes[0] if self.axes else None
 
     @property
     def reduced_shape(self) -> tuple[int, ...]:
-        """Return the shape of the result of a reduction along the axes."""
+        """Return the shape of the result of a reduction along the axes; if `axes` is empty, along all axes."""
         rank = len(self.shape)
         reduced_axes = {axis % rank for axis in self.axes} if rank and self.axes else set(range(rank))
         if self.keepdim:
@@ -50,28 +54,33 @@ class Axes:
         all_dtypes: bool = False,
         **fields: Any,
     ) -> CaseTemplate[Axes]:
-        """Return the template of a call along axes.
+        """Return a template with `Axes` as its sizes.
 
         Args:
-            label: The label of the cases.
+            label: The label of the cases without the element type.
             shape: The shape of the input.
-            axes: The axes.
-            keepdim: Whether a reduction keeps the reduced axes.
+            axes: The axes; −1 is the last one.
+            keepdim: Whether a reduction keeps the reduced axes with size 1.
             all_dtypes: Whether there is a case for every element type that the function accepts, instead of only for
                 float32.
             fields: Further fields of the template.
 
         Returns:
-            The template, with `Axes` as its sizes.
+            The template.
         """
         dtypes = DtypeSelection.all if all_dtypes else (Dtype.float32,)
         return CaseTemplate(label, cls(shape, axes, keepdim), dtypes=dtypes, **fields)
 
     @classmethod
     def untested_templates(cls, templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
-        """Return a template for each axis of ranks 1 to 4, counted from either end, that no small template uses.
+        """Return templates for the axes that `templates` do not test, for tensors of ranks 1 to 4.
 
-        `keepdim` is true for even axes and false for odd axes.
+        Args:
+            templates: The templates that already exist. The axes of large templates do not count as tested.
+
+        Returns:
+            One float32 template per combination of a rank and an axis from −rank to rank − 1 that no template has.
+            `keepdim` is true for even axes and false for odd axes.
         """
         tested = {
             (len(template.sizes.shape), template.sizes.axis)
@@ -84,7 +93,7 @@ class Axes:
 
 
 _SHAPES = ((6,), (5, 4), (3, 5, 4), (3, 2, 5, 4))
-"""Shapes of ranks 1 to 4. The sizes within a shape differ, so that a wrong axis changes the result."""
+"""Shapes of ranks 1 to 4. The sizes within a shape differ, so that a wrong axis changes the shape of the result."""
 
 
 def untested_axes(tested: Collection[tuple[int, int]] = ()) -> Iterator[tuple[str, tuple[int, ...], int]]:
@@ -121,4 +130,7 @@ ONE_AXIS = (
     Axes.template("many-columns", (3, 1031), (0,)),
     Axes.template("sixth-of-8", (2, 1, 2, 2, 1, 3, 2, 2), (5,)),
 )
-"""Templates of calls along one axis, whose length is at least 1; the other axis of "no-slices" has the length 0."""
+"""Templates of calls along one axis that contains at least one element, or of a tensor without axes ("scalar").
+
+The lengths 1031 and 130 exceed common block sizes, such as 128 and 1024 elements, by a few elements.
+"""

@@ -1,7 +1,10 @@
 """Domains: the sets and distributions from which the values of a case's tensors are drawn.
 
+A case is one call of a function with test data. Every tensor of a case has a domain.
+
 A domain is a function of a random generator, a number of elements and an element type. It returns a vector of this many
-values in float64, complex128, int64 or bool. The values are not yet rounded to the element type.
+values in float64, complex128, int64 or bool. The values are not yet rounded to the element type. Unless a docstring
+says otherwise, a domain draws the real and the imaginary parts of complex numbers independently.
 """
 
 from __future__ import annotations
@@ -31,13 +34,26 @@ _Parameters = ParamSpec("_Parameters")
 
 
 def random_generator(*key: str) -> Generator:
-    """Return a counter-based random generator seeded only by the words of `key` (Philox, Salmon et al. 2011)."""
+    """Return a random generator that is seeded with `key` only, so that equal keys give equal numbers on all machines.
+
+    The generator is counter-based (Philox, Salmon et al. 2011).
+
+    Args:
+        *key: The words of the key, such as the names of a function, a case and an argument.
+
+    Returns:
+        The generator.
+    """
     digest = hashlib.sha256("\0".join(key).encode()).digest()
     return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
 
 
 def _random_integers(rng: Generator, count: int, low: float, high: float, dtype: Dtype) -> NDArray[Any]:
-    """Draw uniform integers from the part of [low, high] that the type represents; raise ValueError if it is empty."""
+    """Return `count` uniform integers from the part of [low, high] that the integer type `dtype` represents.
+
+    Raises:
+        ValueError: The type represents no integer in [low, high].
+    """
     smallest, largest = integer_range(dtype)
     lowest, highest = max(int(np.ceil(low)), smallest), min(int(np.floor(high)), largest)
     if lowest > highest:
@@ -45,8 +61,11 @@ def _random_integers(rng: Generator, count: int, low: float, high: float, dtype:
     return rng.integers(lowest, highest, size=count, endpoint=True, dtype=np.int64)
 
 
-def _draws_complex_parts(draw: Domain) -> Domain:
-    """Return a domain that extends `draw` to complex types: it draws all real parts first, then all imaginary parts."""
+def _extend_to_complex(draw: Domain) -> Domain:
+    """Return a domain that extends `draw`, a domain of real numbers, to complex types.
+
+    For a complex type, the new domain draws all real parts first, then all imaginary parts.
+    """
 
     @wraps(draw)
     def draw_parts(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -59,17 +78,29 @@ def _draws_complex_parts(draw: Domain) -> Domain:
     return draw_parts
 
 
-def _one_per_arguments(make: Callable[_Parameters, Domain]) -> Callable[_Parameters, Domain]:
-    """Return `make` with a cache: equal arguments give the same domain, so that domains can be keys of caches."""
+def _cache_domains(make: Callable[_Parameters, Domain]) -> Callable[_Parameters, Domain]:
+    """Return a version of `make` that returns the same domain object whenever its arguments are equal.
+
+    Other caches use domains as keys and therefore need identical objects.
+
+    Args:
+        make: A function that returns a domain.
+
+    Returns:
+        The function with a cache.
+    """
     cached: Callable[..., Domain] = lru_cache(maxsize=None, typed=True)(make)
     return cached
 
 
-@_one_per_arguments
+@_cache_domains
 def uniform(low: float, high: float) -> Domain:
-    """Return a domain of uniformly distributed values in [low, high); for integer types, integers in [low, high]."""
+    """Return a domain of uniformly distributed values in [low, high); for integer types, integers in [low, high].
 
-    @_draws_complex_parts
+    The range of integers is limited to the values of the element type, {0, 1} for bool.
+    """
+
+    @_extend_to_complex
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if is_floating(dtype):
             return rng.uniform(low, high, count)
@@ -78,11 +109,11 @@ def uniform(low: float, high: float) -> Domain:
     return draw
 
 
-@_one_per_arguments
+@_cache_domains
 def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
     """Return a domain of normally distributed values.
 
-    For integer types, the domain is uniform: integers at a distance of at most 3·scale, or 3, from the mean.
+    For integer types, the domain is uniform: integers that differ from the mean by at most max(3 · scale, 3).
 
     Args:
         scale: The standard deviation.
@@ -92,7 +123,7 @@ def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
         The domain.
     """
 
-    @_draws_complex_parts
+    @_extend_to_complex
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if is_floating(dtype):
             return rng.normal(mean, scale, count)
@@ -101,7 +132,7 @@ def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
     return draw
 
 
-@_one_per_arguments
+@_cache_domains
 def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
     """Return a domain of numbers whose logarithm is uniformly distributed.
 
@@ -115,7 +146,7 @@ def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -
         The domain. For integer types, it draws uniform integers with magnitudes up to 2^high_exponent.
     """
 
-    @_draws_complex_parts
+    @_extend_to_complex
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if not is_floating(dtype):
             return _random_integers(rng, count, -(2.0**high_exponent) if signed else 0, 2.0**high_exponent, dtype)
@@ -127,14 +158,14 @@ def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -
     return draw
 
 
-@_one_per_arguments
+@_cache_domains
 def integer_values(low: int, high: int) -> Domain:
     """Return a domain of uniform integers in [low, high], for every element type.
 
     If the limits are small, floating-point types represent sums and products of the integers exactly.
     """
 
-    @_draws_complex_parts
+    @_extend_to_complex
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = _random_integers(rng, count, low, high, Dtype.int64 if is_floating(dtype) else dtype)
         return values.astype(np.float64) if is_floating(dtype) else values
@@ -142,22 +173,25 @@ def integer_values(low: int, high: int) -> Domain:
     return draw
 
 
-@_draws_complex_parts
+@_extend_to_complex
 def full_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw integers from the whole range, so that arithmetic wraps around; floating numbers from 2^-8 to 2^8."""
+    """Return integers from the whole range of the type, or floating-point numbers with magnitudes from 2^-8 to 2^8.
+
+    Sums and products of such integers overflow, so that a test can see whether they wrap around.
+    """
     if is_floating(dtype):
         return log_uniform(-8, 8)(rng, count, dtype)
     return _random_integers(rng, count, *integer_range(dtype), dtype)
 
 
-@_one_per_arguments
+@_cache_domains
 def non_integers(low: int, high: int, margin: float = 0.1) -> Domain:
     """Return a domain of values in [low, high] that have at least the distance `margin` from all integers.
 
     Functions such as floor jump at integers. For integer types, the domain draws integers in [low, high].
     """
 
-    @_draws_complex_parts
+    @_extend_to_complex
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if not is_floating(dtype):
             return _random_integers(rng, count, low, high, dtype)
@@ -178,7 +212,7 @@ def avoid_points(points: Sequence[float], domain: Domain, margin: float = 0.05) 
         The new domain. Integer values are not changed.
     """
 
-    @_draws_complex_parts
+    @_extend_to_complex
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
         if is_floating(dtype):
@@ -191,7 +225,15 @@ def avoid_points(points: Sequence[float], domain: Domain, margin: float = 0.05) 
 
 
 def alternating_rows(width: int, *domains: Domain) -> Domain:
-    """Return a domain of rows of `width` numbers, with the rows drawn from each of `domains` in rotation."""
+    """Return a domain of rows, each of which is drawn from the next of several domains, in rotation.
+
+    Args:
+        width: The number of elements of a row. The number of elements to draw must be a multiple of it.
+        *domains: The domains of the first row, the second row, and so on.
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         samples = np.stack([domain(rng, count, dtype).reshape(-1, width) for domain in domains])
@@ -201,9 +243,9 @@ def alternating_rows(width: int, *domains: Domain) -> Domain:
     return draw
 
 
-@_draws_complex_parts
+@_extend_to_complex
 def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return different values in random order, so that there are no ties.
+    """Return different values in random order, for functions whose results are ambiguous if two elements are equal.
 
     Integers are consecutive, other values are consecutive multiples of 1/4. The type must represent at least `count`
     such values. For bool, which has only two values, true and false alternate.
@@ -216,9 +258,10 @@ def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def choice(values: Sequence[complex]) -> Domain:
-    """Return a domain that repeats `values` up to the number of elements and shuffles the result.
+    """Return a domain that draws only from `values`.
 
-    If the number of elements is a multiple of the number of values, all values occur equally often.
+    The domain repeats the values in order up to the number of elements, and shuffles the result. All values occur
+    equally often if their number divides the number of elements. The domain draws complex numbers as a whole.
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -229,10 +272,13 @@ def choice(values: Sequence[complex]) -> Domain:
 
 
 def special_values(dtype: Dtype) -> NDArray[Any]:
-    """Return values of a type with which functions often fail.
+    """Return the values of an element type with which functions often fail, as a vector.
 
-    They are zeros of both signs, infinities, NaN, subnormal numbers and the ends of the range; for complex types, all
-    pairs of 0.0, −0.0, 1, −1, ∞ and NaN; for integer types, the ends of the range, and small integers.
+    - Floating-point types: zeros, subnormal numbers, 0.5, 1, 2, the smallest and the largest normal number and
+      infinity, all with both signs; and NaN.
+    - Complex types: all pairs of 0.0, −0.0, 1, −1, ∞ and NaN.
+    - Integer types and bool: the ends of the range, the numbers next to them, and −1, 0, 1 and 2 as far as the type
+      represents them.
     """
     if not is_floating(dtype) and not is_complex(dtype):
         low, high = integer_range(dtype)
@@ -247,15 +293,23 @@ def special_values(dtype: Dtype) -> NDArray[Any]:
 
 
 def subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw zeros, and subnormal numbers of both signs; all are equal if subnormal numbers are flushed to zero."""
+    """Return zeros and subnormal numbers of both signs, for floating-point types.
+
+    A device that flushes subnormal numbers to zero treats all of these values as equal.
+    """
     multiples = np.array([0, 1, -1, 2, -2, 7, -7, 100, -100])
     return rng.permutation(np.resize(multiples, count)) * format_of(dtype).subnormal
 
 
 def tiny_multiples(*multiples: float) -> Domain:
-    """Return a domain of `multiples` times the least normal number, in random order.
+    """Return a domain of multiples of the smallest positive normal number, for floating-point types.
 
-    Multiples below 1 in magnitude, and the differences of some others, are subnormal.
+    Args:
+        *multiples: The factors. They are repeated up to the number of elements and shuffled. A factor of magnitude
+            below 1 gives a subnormal number, and so can the difference of two products.
+
+    Returns:
+        The domain.
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -265,13 +319,18 @@ def tiny_multiples(*multiples: float) -> Domain:
 
 
 def special(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return the first `count` values of the sequence that repeats `special_values` in order."""
+    """Return the first `count` values of the sequence that repeats `special_values(dtype)` in order.
+
+    The generator is not used.
+    """
     return np.resize(special_values(dtype), count)
 
 
-@_draws_complex_parts
+@_extend_to_complex
 def any_value(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw values for functions that only move data: as `full_range`, with one third replaced by special values.
+    """Draw values for functions that only move data: `full_range` with every third value replaced by a special value.
+
+    The order is random.
 
     Args:
         rng: The random generator.
@@ -279,7 +338,7 @@ def any_value(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         dtype: The element type.
 
     Returns:
-        The values; subnormal numbers are not among the special values.
+        The values. Subnormal numbers are not among them.
     """
     ends = special_values(dtype)
     if is_floating(dtype):
@@ -290,17 +349,17 @@ def any_value(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def half_zeros(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw as `any_value`, and replace about half of the elements by zeros, of either sign except in integer types."""
+    """Draw `any_value` with about half of the elements replaced by zeros; in floating-point types, of both signs."""
     values = any_value(rng, count, dtype)
-    is_exact = not is_floating(dtype) and not is_complex(dtype)
-    zeros = np.zeros(count, np.int64) if is_exact else np.where(rng.random(count) < 0.5, 0.0, -0.0)
+    is_integer_type = not is_floating(dtype) and not is_complex(dtype)
+    zeros = np.zeros(count, np.int64) if is_integer_type else np.where(rng.random(count) < 0.5, 0.0, -0.0)
     return np.asarray(np.where(rng.random(count) < 0.5, zeros, values))
 
 
 def half_nan(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return NaN for the first half of the elements, and normally distributed numbers for the others.
+    """Return NaN for the first half of the elements, and normally distributed numbers for the second half.
 
-    In a tensor with several samples or channels, some therefore contain only NaN.
+    In a tensor with several samples or channels, some of them therefore contain only NaN.
     """
     values = normal()(rng, count, dtype)
     values[: count // 2] = np.nan
@@ -319,7 +378,14 @@ def with_value_in_middle(value: float, domain: Domain) -> Domain:
 
 
 def special_except(*excluded: float) -> Domain:
-    """Return a domain that repeats the special values of the type except `excluded`; −0.0 and 0.0 differ."""
+    """Return a domain that repeats the special values of the element type in order, without some of them.
+
+    Args:
+        *excluded: The values to leave out. 0.0 does not exclude −0.0; NaN excludes NaN.
+
+    Returns:
+        The domain.
+    """
 
     def is_excluded(value: complex) -> bool:
         return any(

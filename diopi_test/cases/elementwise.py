@@ -1,10 +1,13 @@
 """Shared parts of the cases of element-wise functions: shapes, layouts, special values, and type promotion.
 
-The `sizes` of a template are its operands: tensor templates with the shapes and layouts of the tensor arguments, in
-order. If there are fewer operands than tensor arguments, the last operand stands for the remaining arguments.
-
-A pattern is a template that has only operands. `CaseTemplate.with_domains` combines a pattern with domains and numbers.
-If a form of a function takes a tensor for an argument, a number for this argument is left out.
+- A template (`CaseTemplate`) describes cases that differ only in their element type. In this module, the `sizes` of a
+  template are its operands.
+- Operands are tensor templates with the shapes and layouts of the tensor arguments, in order. If there are fewer
+  operands than tensor arguments, the last operand stands for the remaining arguments.
+- A pattern is a template that has only operands. `CaseTemplate.with_domains` adds domains, from which the elements of
+  the tensors are drawn, and numbers.
+- A form is a variant of a function: in-place, scalar, or both. All forms share their templates. If a form takes a
+  tensor for an argument, the template's number for this argument is ignored.
 """
 
 from __future__ import annotations
@@ -28,19 +31,19 @@ from diopi_test.cases.selection.open_calls import reason_open
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 Operands = tuple[TensorTemplate, ...]
-"""Templates of the tensor arguments in order; the last one stands for all remaining arguments."""
+"""Templates of the tensor arguments in order; the last one also describes all remaining tensor arguments."""
 
 
 def pattern_template(
     label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **attributes: Any
 ) -> CaseTemplate[Operands]:
-    """Return a pattern.
+    """Return a pattern: a template with the shapes and layouts of tensor arguments, but without domains and numbers.
 
     Args:
-        label: The label.
-        *shapes: The shapes of the operands; the last one also is the shape of the remaining operands.
-        layouts: The layouts of the operands; the last one also is the layout of the remaining operands.
-        **attributes: Further fields of the template.
+        label: The label of the cases without the element type.
+        *shapes: The shapes of the operands; the last one is also the shape of the remaining operands.
+        layouts: The layouts of the operands; the last one is also the layout of the remaining operands.
+        **attributes: Further fields of the template, such as `smoke`.
 
     Returns:
         The pattern.
@@ -51,18 +54,21 @@ def pattern_template(
 
 
 def _item_or_last(sequence: Sequence[Any], position: int) -> Any:
-    """Return the item at a position, or the last item if the sequence is shorter."""
+    """Return the item of `sequence` at `position`, or its last item if the sequence is shorter."""
     return sequence[min(position, len(sequence) - 1)]
 
 
 MATRIX = pattern_template("matrix", (7, 5), smoke=True)
-"""The simplest pattern: all tensors have the shape 7 × 5."""
+"""The simplest pattern, for smoke cases: all tensors have the shape 7 × 5."""
 
 _GEOMETRY = (
     pattern_template("rank8", (2, 1, 2, 2, 1, 3, 2, 2)),
     pattern_template("misaligned", (4, 8), layouts=[strides(8, 1, offset=1)], result_layout=strides(8, 1, offset=3)),
 )
-"""Patterns with many axes, and with contiguous tensors at addresses that are no multiples of 16 bytes."""
+"""Patterns of tensors with 8 axes, and of contiguous tensors that do not start at a multiple of 16 bytes.
+
+`Elementwise.distribute` uses them only in the leading element type.
+"""
 
 UNIFORM = (
     MATRIX,
@@ -75,10 +81,13 @@ UNIFORM = (
     pattern_template("to-transposed", (5, 3), result_layout=transposed),
     *_GEOMETRY,
 )
-"""Patterns in which all tensors have one shape."""
+"""Patterns in which all tensor arguments have the same shape and the same layout.
+
+The length 1031 exceeds common block sizes, such as 1024 elements.
+"""
 
 ROW = pattern_template("row", (4, 5), (5,))
-"""A matrix and a vector that is applied to each row."""
+"""A pattern of a matrix, and a vector that is broadcast to every row of the matrix."""
 
 BASIC_ROW = ROW.replace(smoke=True)
 """The pattern `ROW`, for smoke cases."""
@@ -96,59 +105,74 @@ BROADCAST = (
     pattern_template("expanded", (4, 3), layouts=[contiguous, expanded]),
     pattern_template("mixed-layouts", (4, 3), layouts=[transposed, strided]),
 )
-"""Patterns of tensors with different shapes or layouts."""
+"""Patterns of two or more tensors with different shapes, which are broadcast, or with different layouts."""
 
 
 FAR_APART = strides(17_000_023, 30_011, 3_001, 503, 97, 13, 1)
-"""A layout with gaps between all elements. The last positions exceed 2^24, which float32 cannot count exactly."""
+"""The layout of `RANK_7` tensors, with gaps along all axes except the last.
+
+The last positions exceed 2^24, above which float32 does not represent every integer. A kernel that computes positions
+in float32 therefore fails.
+"""
 
 RANK_7 = (2, 5, 7, 3, 5, 7, 11)
-"""Sizes for large tensors with many axes."""
+"""The shape of large tensors with seven axes and 80,850 elements."""
 
 LARGE_UNIFORM = (
     pattern_template("vector", (70_001,)),
     pattern_template("expanded-rows", (311, 227), layouts=[strides(0, 1)]),
 )
-"""Large patterns in which all tensors have one shape."""
+"""Large patterns for functions of one tensor and for gradients, whose tensors all have the same shape."""
 
 LARGE_BROADCAST = (
     pattern_template("vector", (70_001,)),
     pattern_template("expanded-columns", (263, 257), layouts=[contiguous, strides(1, 0)]),
 )
-"""Large patterns of tensors with different layouts."""
+"""Large patterns for functions of several tensors; in the second pattern, the second tensor has another layout."""
 
 FAR_APART_UNIFORM = pattern_template("rank7-far-apart", RANK_7, layouts=[FAR_APART])
-"""A large pattern with gaps between all elements."""
+"""A large pattern in which all tensors have seven axes and the layout `FAR_APART`."""
 
 FAR_APART_BROADCAST = pattern_template("rank7-far-apart", RANK_7, (7, 3, 1, 7, 1), layouts=[FAR_APART, contiguous])
-"""A large pattern with gaps between all elements of the first operand, and a second operand of another shape."""
+"""A large pattern whose first tensor has the layout `FAR_APART`, and whose second tensor is broadcast to the first."""
 
 HUGE = pattern_template("huge", (70_001, 3), layouts=[strides(7_703, 1), contiguous])
-"""A pattern of a first operand whose rows are so far apart that they span more than 2^31 bytes."""
+"""A pattern whose first tensor spans more than 2^31 bytes in element types of 4 bytes or more.
+
+Its rows are 7,703 elements apart. A kernel with signed 32-bit offsets fails.
+"""
 
 
 def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
-    """Return float16, or the function's last type if it does not accept float16."""
+    """Return the element type of the patterns with `FAR_APART`: float16, or the last of `dtypes` if it is missing."""
     return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
 
 
 def _large_templates(
     prototype: Prototype, templates: Sequence[CaseTemplate[Operands]]
 ) -> Iterator[CaseTemplate[Operands]]:
-    """Yield a large template per large pattern.
+    """Yield templates of large cases, one per large pattern that the function accepts.
 
-    It has the domains and numbers of the first ordinary one of `templates` in the pattern's element type. Patterns for
-    which there is none are skipped.
+    Args:
+        prototype: The prototype of the function or form.
+        templates: The templates of the small cases. Each large template gets the domains and arguments of the first
+            ordinary template in the element type of the large pattern.
+
+    Yields:
+        The large templates. A pattern is skipped if no ordinary template has its element type.
     """
-    for shapes in Elementwise(prototype).large_patterns():
-        (dtype,) = shapes.dtypes_for(prototype)
-        usual = (t for t in templates if dtype in t.dtypes_for(prototype) and _is_ordinary(t))
-        if (small := next(usual, None)) is not None:
-            yield shapes.with_domains(small.domains, "", small.arguments)
+    for pattern in Elementwise(prototype).large_patterns():
+        (dtype,) = pattern.dtypes_for(prototype)
+        candidates = (t for t in templates if dtype in t.dtypes_for(prototype) and _is_ordinary(t))
+        if (small := next(candidates, None)) is not None:
+            yield pattern.with_domains(small.domains, "", small.arguments)
 
 
 def _is_ordinary(template: CaseTemplate[Operands]) -> bool:
-    """Return whether the values of a template are ordinary, and its result has the default type."""
+    """Return whether a template has ordinary values and a result of the default element type.
+
+    The words are parts of the labels of templates with special values or with several element types.
+    """
     words = ("special", "ends", "again", "empty", "ordered", "with", "number-as")
     is_typed = any(isinstance(result, ResultOverride) and result.dtype for result in template.results.values())
     is_basic = template.case_class is CaseClass.basic and not (template.exact or template.non_discriminating)
@@ -158,8 +182,8 @@ def _is_ordinary(template: CaseTemplate[Operands]) -> bool:
 def is_applicable(prototype: Prototype, template: CaseTemplate[Operands]) -> bool:
     """Return whether a function or form accepts the operands of a template.
 
-    All functions do, except in-place forms: their first operand must have the broadcast shape, and must not overlap
-    with itself in memory.
+    In-place forms write their result into the first operand. The first operand must therefore have the broadcast shape
+    of all operands, and no two elements of it may share memory. All other functions accept all operands.
     """
     if not prototype.is_inplace:
         return True
@@ -169,7 +193,7 @@ def is_applicable(prototype: Prototype, template: CaseTemplate[Operands]) -> boo
 
 
 def _drop_numbers(template: CaseTemplate[Operands], names: Collection[str]) -> CaseTemplate[Operands]:
-    """Return the template without numbers for these arguments."""
+    """Return the template without numbers for the arguments `names`, which are tensors in this form of the function."""
     accepted = (TensorTemplate, TensorSpec, type(None))
     remaining = {
         name: value for name, value in template.arguments.items() if name not in names or isinstance(value, accepted)
@@ -178,27 +202,27 @@ def _drop_numbers(template: CaseTemplate[Operands], names: Collection[str]) -> C
 
 
 def _drop_duplicates(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[CaseTemplate[Operands]]:
-    """Yield the templates without those that equal an earlier one except for the label."""
+    """Yield each template unless it equals an earlier one in everything except the label."""
     seen: list[tuple[CaseTemplate[Operands], str]] = []
     for template in templates:
-        call = (
+        key = (
             replace(template, label="", arguments={}),
             repr(template.arguments),
         )  # repr distinguishes 1, 1.0 and True
-        if call not in seen:
-            seen.append(call)
+        if key not in seen:
+            seen.append(key)
             yield template
 
 
 def vary_argument(
     label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **fixed: Any
 ) -> Mapping[str, Arguments]:
-    """Return sets of arguments for `CaseTemplate.variants`, which differ in one argument.
+    """Return several sets of arguments for `CaseTemplate.variants`, which differ only in the value of one argument.
 
     Args:
         label: The start of the labels; may be empty.
         argument: The name of the argument.
-        values: Its values: by the end of the labels, or a list of values that are also the ends of the labels.
+        values: The values of the argument by the end of the labels; or a list of values, whose text is the end.
         **fixed: Arguments that all sets have.
 
     Returns:
@@ -209,16 +233,19 @@ def vary_argument(
 
 
 def _special_values_along_axis(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return the special values in order, each repeated equally often, so that they vary along the first long axis."""
+    """Return the special values of the type in order, each repeated `count // number of values` times.
+
+    In a tensor whose first axis longer than 1 has one entry per special value, each entry contains only one value.
+    """
     values = special_values(dtype)
     return values.repeat(count // len(values))
 
 
 def _two_type_template(relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int) -> CaseTemplate[Operands]:
-    """Return a template with operands of two element types.
+    """Return a template in one element type under test, whose operands after the first have another type.
 
     Args:
-        relation: The start of the label; a dash and the second type follow.
+        relation: The start of the label; a dash and the name of the second type follow.
         first_dtype: The type of the first operand, which is the type under test.
         second_dtype: The type of the other operands.
         shape: The shape of the other operands. The first operand has 3 rows of this shape, or of 16 elements if the
@@ -242,7 +269,10 @@ PAIRS = (
     (Dtype.complex64, Dtype.float32),
     (Dtype.float64, Dtype.complex64),
 )
-"""Pairs of element types of the first and the other tensors; the common type is one of both, or a third type."""
+"""Pairs of the element types of the first tensor and of the other tensors, for functions that return a new tensor.
+
+Type promotion gives one of the two types for some pairs, and a third type for others.
+"""
 
 INPLACE_PAIRS = (
     (Dtype.int32, Dtype.int64),
@@ -251,12 +281,16 @@ INPLACE_PAIRS = (
     (Dtype.float32, Dtype.int64),
     (Dtype.complex64, Dtype.float64),
 )
-"""Pairs of element types for in-place calls: the common type is of the category of the first type."""
+"""Pairs of the element types of the first tensor, which receives the result, and of the other tensors.
+
+The common type of each pair has the category of the first type (integer, floating-point or complex). Otherwise, the
+first tensor could not receive the result.
+"""
 
 
 @dataclass(frozen=True)
 class Elementwise:
-    """Cases and templates that many element-wise functions share, for one function or form.
+    """Cases and templates that element-wise functions share, for one function or form.
 
     Attributes:
         prototype: The prototype of the function or form.
@@ -270,26 +304,31 @@ class Elementwise:
         (Dtype.int32, Dtype.float32),
         (Dtype.int64, Dtype.float64),
     )
-    """Pairs of an integer type and a floating-point type; the latter is their common type."""
+    """Pairs of an integer type and a floating-point type.
+
+    The floating-point type is the common type of the pair. It cannot represent all values of the integer type.
+    """
 
     def cases(self, templates: Iterable[CaseTemplate[Operands]], *, large: bool = True) -> Iterator[Case]:
-        """Return the cases of those templates that are applicable to the prototype, and large cases derived from them.
+        """Return the cases of the templates that the function accepts, and large cases derived from them.
 
         Args:
-            templates: The templates of the small cases.
-            large: Whether to derive large cases.
+            templates: The templates of the small cases. Duplicates are dropped.
+            large: Whether to derive large cases with `large_patterns`.
 
         Returns:
-            The cases; open calls are not among the large cases.
+            The cases. Open calls, whose results PyTorch leaves undefined, are not among the large cases.
         """
         names = self.tensor_names()
 
         def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
             return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
 
-        suitable = [_drop_numbers(template, names) for template in templates if is_applicable(self.prototype, template)]
-        grown = _large_templates(self.prototype, suitable) if large else ()
-        cases = expand(self.prototype, [*_drop_duplicates(suitable), *grown], operands)
+        applicable = [
+            _drop_numbers(template, names) for template in templates if is_applicable(self.prototype, template)
+        ]
+        large_templates = _large_templates(self.prototype, applicable) if large else ()
+        cases = expand(self.prototype, [*_drop_duplicates(applicable), *large_templates], operands)
         return (case for case in cases if not case.large or not reason_open(self.prototype, case))
 
     def tensor_names(self) -> list[str]:
@@ -297,23 +336,26 @@ class Elementwise:
         return [p.name for p in self.prototype.arguments if p.is_tensor]
 
     def patterns(self) -> list[CaseTemplate[Operands]]:
-        """Return the patterns `UNIFORM`, and for functions of several tensors also `BROADCAST`, if applicable."""
+        """Return the patterns that the function accepts: of `UNIFORM`, and for several tensors also of `BROADCAST`."""
         patterns = UNIFORM if len(self.tensor_names()) == 1 else (*UNIFORM, *BROADCAST)
-        return [shapes for shapes in patterns if is_applicable(self.prototype, shapes)]
+        return [pattern for pattern in patterns if is_applicable(self.prototype, pattern)]
 
     def large_patterns(self) -> Iterator[CaseTemplate[Operands]]:
-        """Yield the applicable patterns of large operands, each in one element type."""
+        """Yield the large patterns that the function accepts, each restricted to one element type.
+
+        Functions that declare the fact `CaseFacts.huge_form` for this form also have the pattern `HUGE`.
+        """
         is_uniform = len(self.tensor_names()) == 1 or self.prototype.is_gradient
         leading = [
             *(LARGE_UNIFORM if is_uniform else LARGE_BROADCAST),
             *([HUGE] if CaseFacts.declared_for(self.prototype).huge_form == self.prototype.form else []),
         ]
-        for dtype, shapes in (
-            *((leading_dtype(self.prototype.dtypes), shapes) for shapes in leading),
+        for dtype, pattern in (
+            *((leading_dtype(self.prototype.dtypes), pattern) for pattern in leading),
             (_narrow_type(self.prototype.dtypes), FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST),
         ):
-            if is_applicable(self.prototype, shapes):
-                yield shapes.replace(dtypes=[dtype], large=True)
+            if is_applicable(self.prototype, pattern):
+                yield pattern.replace(dtypes=[dtype], large=True)
 
     def distribute(
         self,
@@ -321,24 +363,24 @@ class Elementwise:
         arguments: Arguments | None = None,
         dtypes: Sequence[Dtype] | None = None,
     ) -> Iterator[CaseTemplate[Operands]]:
-        """Yield templates that distribute the patterns over the element types.
+        """Yield templates in which every pattern and every element type occurs, but not every combination of both.
 
         Args:
-            domains: The domains by argument name.
+            domains: The domains of the tensors by argument name.
             arguments: Other arguments by name.
             dtypes: The element types; None for all that the function accepts.
 
         Yields:
-            For the leading type, a template per pattern. For each other type, two templates: with the basic pattern,
-            and with one of the other patterns, assigned in rotation.
+            For the leading type (usually float32), one template per pattern. For each other type, two templates: with
+            the simplest pattern (`BASIC_ROW` or `MATRIX`), and with one of the other patterns, assigned in rotation.
         """
         selected = [dtype for dtype in dtypes or self.prototype.dtypes if dtype in self.prototype.dtypes]
         patterns = self.patterns()
         basic = BASIC_ROW if len(self.tensor_names()) > 1 else MATRIX
-        remaining = [shapes for shapes in patterns if shapes not in (basic, *_GEOMETRY)]
+        remaining = [pattern for pattern in patterns if pattern not in (basic, *_GEOMETRY)]
         for turn, dtype in enumerate(selected):
-            for shapes in patterns if dtype is leading_dtype(selected) else (basic, remaining[turn % len(remaining)]):
-                yield shapes.with_domains(domains, "", arguments, [dtype])
+            for pattern in patterns if dtype is leading_dtype(selected) else (basic, remaining[turn % len(remaining)]):
+                yield pattern.with_domains(domains, "", arguments, [dtype])
 
     def special_value_pairs(
         self,
@@ -346,7 +388,7 @@ class Elementwise:
         dtypes: Sequence[Dtype] | None = None,
         smoke: bool | Collection[Dtype] = True,
     ) -> Iterator[CaseTemplate[Operands]]:
-        """Yield one template per element type, in which all combinations of special values of the tensors occur.
+        """Yield one template per element type, in which all combinations of the tensors' special values occur.
 
         Args:
             arguments: Other arguments by name.
@@ -354,7 +396,8 @@ class Elementwise:
             smoke: Whether the cases are smoke cases, or the element types of the smoke cases.
 
         Yields:
-            The templates. Each tensor has its own axis, along which its special values vary.
+            The templates. The operand at position i varies along axis i, and broadcasting combines all values. The
+            first operand of an in-place form has the full shape, but still varies only along axis 0.
         """
         names = self.tensor_names()
         for dtype in self.prototype.dtypes if dtypes is None else dtypes:
@@ -379,12 +422,12 @@ class Elementwise:
         Args:
             domains: The domains of the tensors, by argument name.
             arguments: Other arguments by name.
-            pairs: Pairs of element types; None for the defaults.
-            include_bool: Whether the first tensor may be bool.
-            attributes: Other attributes of the templates, which are exact by default.
+            pairs: Pairs of element types; None for `PAIRS`, or `INPLACE_PAIRS` in an in-place form.
+            include_bool: Whether to include pairs whose first type is bool.
+            attributes: Other fields of the templates. `exact` is true by default: no result has a rounding error.
 
         Yields:
-            One template per pair that the function accepts.
+            One template per pair that the function accepts; none for functions of one tensor.
         """
         first, *other_names = self.tensor_names()
         for first_dtype, second_dtype in pairs or (INPLACE_PAIRS if self.prototype.is_inplace else PAIRS):
@@ -404,13 +447,13 @@ class Elementwise:
     ) -> Iterator[CaseTemplate[Operands]]:
         """Yield a template in float16 whose second tensor is a float32 tensor without axes.
 
-        The standard lets such a tensor determine the common type. Functions of one tensor and in-place forms have no
-        such template.
+        In the standard, unlike in PyTorch, a tensor without axes takes part in type promotion like other tensors.
+        The result is therefore float32. Functions of one tensor and in-place forms have no such template.
 
         Args:
             domains: The domains of the tensors, by argument name.
             arguments: Other arguments by name.
-            attributes: Other fields of the template, which is exact by default.
+            attributes: Other fields of the template. `exact` is true by default: no result has a rounding error.
 
         Yields:
             At most one template.
@@ -427,20 +470,23 @@ class Elementwise:
         arguments: Arguments | None = None,
         floats_first: bool | None = None,
     ) -> Iterator[CaseTemplate[Operands]]:
-        """Yield exact templates of tensors of an integer type together with tensors of a floating-point type.
+        """Yield templates of an integer tensor and floating-point tensors, or the reverse, with exact results.
+
+        Their results show whether an implementation first rounds the integers to the common type.
 
         Args:
-            domains: Returns the domains of the tensors for the floating type to which they are promoted.
+            domains: Returns the domains of the tensors by argument name for the floating-point type, which is the
+                common type of all tensors.
             arguments: Other arguments by name.
-            floats_first: Whether the first tensor has the floating-point type instead of the integer type; None for
-                true if the form is in-place.
+            floats_first: Whether the first tensor has the floating-point type, and the others the integer type; False
+                for the reverse. None means true for in-place forms and false for others.
 
         Yields:
             One template per pair in `PROMOTED_PAIRS`; none for functions of one tensor.
         """
-        floats_first_now = self.prototype.is_inplace if floats_first is None else floats_first
-        for whole, floating in self.PROMOTED_PAIRS if len(self.tensor_names()) > 1 else ():
-            first_dtype, second_dtype = (floating, whole) if floats_first_now else (whole, floating)
-            yield _two_type_template("meets", first_dtype, second_dtype, 20).with_domains(
-                domains(floating), "", arguments, exact=True
+        is_reversed = self.prototype.is_inplace if floats_first is None else floats_first
+        for integer_dtype, floating_dtype in self.PROMOTED_PAIRS if len(self.tensor_names()) > 1 else ():
+            dtypes = (floating_dtype, integer_dtype) if is_reversed else (integer_dtype, floating_dtype)
+            yield _two_type_template("meets", *dtypes, 20).with_domains(
+                domains(floating_dtype), "", arguments, exact=True
             )

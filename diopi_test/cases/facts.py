@@ -1,5 +1,8 @@
 """Facts about functions, from which the suite derives further cases and open calls.
 
+A case is one call of one function with test data. A call is open if only the standard defines its result, and not
+PyTorch.
+
 The module that contains the cases of a function also declares its facts:
 `CaseFacts(open_calls=[...]).declare("diopiPad")`. Facts that the standard defines belong to the prototype instead
 (`diopi_proto.facts`).
@@ -18,19 +21,23 @@ from diopi_proto.prototype import Prototype
 from diopi_test.cases.case import Case, ResultOf
 
 FurtherCases = Callable[[Prototype, Sequence[Case]], Iterable[Case]]
-"""Yields cases that are derived from a function's own cases."""
+"""Yields further cases for the prototype of a function or form and the cases that its family declares."""
 
 
 @dataclass(frozen=True)
 class NumberChoice:
     """A number to test a parameter with, instead of the suite's default number for a region or kind.
 
+    The suite tests a numeric parameter with a number of each region (such as negative numbers) and of each kind (such
+    as bool). A function declares a `NumberChoice` if the default number is invalid for it, or tests nothing.
+
     Attributes:
         parameter: The name of the parameter.
         property: The region ("zero", "negative", "whole" or "fraction") or the kind ("bool", "int" or "float"), see
             `diopi_test.cases.selection.numbers`.
         number: The number.
-        non_discriminating: The reason why a wrong result can pass the case; empty if it cannot.
+        non_discriminating: The reason why a wrong implementation can pass the case with this number; empty if it
+            cannot.
     """
 
     parameter: str
@@ -59,17 +66,19 @@ class CaseFacts:
 
     Attributes:
         further_cases: Functions that yield further cases, see `diopi_test.cases.selection.repeated`.
-        attribute_changes: By the label of a case, sets of attributes that no other case has. The suite repeats the case
-            with each set.
+        attribute_changes: By the label of a case, sets of attributes, as values by parameter name. The suite repeats
+            the case once with each set. Without these sets, some attributes would have one value in all cases.
         number_choices: Numbers to test instead of the defaults.
         open_calls: Calls that PyTorch does not define. Their cases have the class `open` and count only with
             `--strict`.
         saved: By argument of a gradient function, the result of another function that programs pass for this argument.
-        scattered_tensor: The name of the tensor whose elements at the positions `index` along an axis the function
-            writes. The positions must differ. Empty for other functions.
+        scattered_tensor: The name of the tensor into which the function writes at the positions in the argument
+            `index`. Cases must not contain a position twice, because the result would depend on the order of the
+            writes. Empty for functions that do not scatter.
         huge_form: The form ("plain", "inplace", …) that has a case with a storage of more than 2^31 bytes; empty for
             none.
-        finds_extremes: Whether the function computes maxima or minima although the prototype does not show it.
+        finds_extremes: Whether the function computes maxima or minima internally, which its prototype does not show.
+            The suite then adds cases with numbers near the lowest and the highest number of the type.
         has_single_nan: Whether derived cases contain at most one NaN per tensor, because it is open whether several
             NaNs are equal.
     """
@@ -85,7 +94,7 @@ class CaseFacts:
     has_single_nan: bool = False
 
     def declare(self, *names: str) -> None:
-        """Declare these facts for functions; several declarations for a function are combined."""
+        """Declare these facts for the functions `names`. Several declarations for one function are combined."""
         for name in names:
             _declared[name].append(self)
 
@@ -101,7 +110,10 @@ _declared: defaultdict[str, list[CaseFacts]] = defaultdict(list)
 
 @cache
 def _combine(name: str) -> CaseFacts:
-    """Return the combination of all facts that are declared for a function; empty facts if there are none."""
+    """Return all facts that are declared for the function `name`, as one object; it is empty if there are none.
+
+    Lists and mappings are concatenated. Of strings, at most one declaration has a value that is not empty.
+    """
     load_families("diopi_test.cases")
     declared = _declared[name]
     return CaseFacts(

@@ -1,4 +1,7 @@
-"""Layouts: the positions of a tensor's elements in its storage."""
+"""Layouts: the positions of a tensor's elements in its storage.
+
+A storage is the block of memory that contains a tensor. It can be larger than the tensor, with gaps between elements.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ class Placement:
     storage_elements: int
 
     def is_non_overlapping(self, shape: Sequence[int]) -> bool:
-        """Return whether no two elements of a tensor of this shape share memory.
+        """Return whether no two elements of a tensor of the shape `shape` share memory.
 
-        The check sorts the axes by stride. It also returns False for some placements without overlaps, whose axes
-        interleave in memory.
+        The check is conservative: it also returns False for some placements without overlaps, in which the elements of
+        one axis lie between those of another.
         """
         end = 0
         for step, length in sorted(zip(self.strides, shape, strict=True)):
@@ -42,7 +45,15 @@ Layout = Callable[[Sequence[int]], Placement]
 
 
 def _dense(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a tensor without gaps; `order` lists the axes from the outermost to the innermost."""
+    """Return the strides, in elements, of a tensor without gaps between its elements.
+
+    Args:
+        shape: The sizes.
+        order: The axes from the outermost, which has the largest stride, to the innermost, which has the stride 1.
+
+    Returns:
+        One stride per axis. An axis of length 0 counts as an axis of length 1.
+    """
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):
         strides[axis] = step
@@ -61,19 +72,28 @@ def transposed(shape: Sequence[int]) -> Placement:
 
 
 def channels_last(shape: Sequence[int]) -> Placement:
-    """Place elements without gaps and with axis 1 innermost, as in NHWC; in row-major order below three axes."""
+    """Return a placement without gaps in which axis 1, the channels, is innermost, as in NHWC.
+
+    Tensors of fewer than three axes are placed in row-major order.
+    """
     order = [0, *range(2, len(shape)), 1] if len(shape) > 2 else list(range(len(shape)))
     return Placement(_dense(shape, order), 0, prod(shape))
 
 
 def strided(shape: Sequence[int]) -> Placement:
-    """Use every second element of a row-major storage from element 3 on: there are gaps before, inside and after."""
+    """Return a row-major placement that uses every second position of the storage, starting at position 3.
+
+    The storage has gaps before the first element, between all elements and after the last element.
+    """
     strides = tuple(2 * stride for stride in _dense(shape, range(len(shape))))
     return Placement(strides, 3, 2 * prod(shape) + 5)
 
 
 def expanded(shape: Sequence[int]) -> Placement:
-    """Use stride 0 along the first axis longer than 1, as in a broadcast view; only inputs may have this layout."""
+    """Return a row-major placement with stride 0 along the first axis longer than 1, as in a broadcast view.
+
+    All elements along this axis share memory. Therefore only inputs may have this layout.
+    """
     axis = next((i for i, length in enumerate(shape) if length > 1), None)
     inner = [1 if i == axis else length for i, length in enumerate(shape)]
     strides = [0 if i == axis else stride for i, stride in enumerate(_dense(inner, range(len(inner))))]
@@ -106,8 +126,8 @@ class Strides:
     @property
     def __name__(self) -> str:
         """Return the name that describes the layout in case labels and stored cases."""
-        begin = f"+{self.offset}" if self.offset else ""
-        return f"strides({','.join(map(str, self.steps))}){begin}"
+        suffix = f"+{self.offset}" if self.offset else ""
+        return f"strides({','.join(map(str, self.steps))}){suffix}"
 
     def __call__(self, shape: Sequence[int]) -> Placement:
         """Return the placement of a tensor; raise ValueError unless `shape` has one axis per stride."""
@@ -120,21 +140,42 @@ class Strides:
 
 
 def strides(*steps: int, offset: int = 0) -> Strides:
-    """Return the layout with these strides; raise ValueError if a number is negative."""
+    """Return the layout with fixed strides.
+
+    Args:
+        *steps: The strides in elements, one per axis.
+        offset: The position of the first element in the storage.
+
+    Returns:
+        The layout, for tensors with as many axes as there are strides.
+
+    Raises:
+        ValueError: A stride or the offset is negative.
+    """
     return Strides(steps, offset)
 
 
 LAYOUTS: dict[str, Layout] = {
     layout.__name__: layout for layout in (contiguous, transposed, channels_last, strided, expanded)
 }
-"""The layouts that fit tensors of any shape, by their names in stored cases."""
+"""The layouts that work for tensors of any shape, by their names in case labels and stored cases."""
 
 _STRIDES = re.compile(r"strides\((\d{1,18}(?:,\d{1,18})*)?\)(?:\+(\d{1,18}))?")
 """Matches the name of a `Strides` layout, such as `strides(8,1)` or `strides(8,1)+3`."""
 
 
 def layout_named(name: str) -> Layout:
-    """Return the layout with this name: a key of `LAYOUTS`, or a `Strides`; raise ValueError for other names."""
+    """Return the layout with a name from a stored case.
+
+    Args:
+        name: A key of `LAYOUTS`, or the name of a `Strides` layout, such as `strides(8,1)+3`.
+
+    Returns:
+        The layout.
+
+    Raises:
+        ValueError: No layout has this name.
+    """
     if name in LAYOUTS:
         return LAYOUTS[name]
     if (found := _STRIDES.fullmatch(name)) is None:
@@ -144,7 +185,7 @@ def layout_named(name: str) -> Layout:
 
 
 def different_layout(layout: str, shape: Sequence[int]) -> str:
-    """Return the name of another layout than `layout`.
+    """Return the name of a layout that differs from `layout`, for a second call with the same values.
 
     Args:
         layout: The name of a layout.
