@@ -1,7 +1,10 @@
 """The cases of activation functions and their gradients.
 
 A template describes cases that differ only in their element type. A pattern is a template with shapes and layouts
-only. `with_domains` adds a label to a pattern, and the domains from which the elements of the arguments are drawn.
+only. `with_domains` adds a label to a pattern, and the domains from which the elements of the arguments are drawn. A
+domain is a distribution or a set of values. Smoke cases are the small set of cases that every run contains.
+
+A case is non-discriminating if an implementation with a coarse error passes it. Such a case states the reason.
 """
 
 from __future__ import annotations
@@ -41,36 +44,43 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 ROWS = ONE_AXIS[0]
-"""A template of a matrix, for functions such as softmax that normalize its rows."""
+"""A template of a 7 × 5 matrix, for functions such as softmax that normalize its rows."""
 
 ALL_PATTERNS = [
     shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM
 ]
-"""All patterns: smoke patterns in every element type, the others in the leading element type of the function."""
+"""The patterns `UNIFORM`: smoke patterns in every element type, the others in the leading type (usually float32)."""
 
 MATRIX = pattern_template("matrix", (7, 5))
-"""A matrix in the leading element type of a function."""
+"""A pattern of a 7 × 5 matrix, in the leading element type of a function (usually float32)."""
 
 MATRIX_IN_ALL_DTYPES = MATRIX.replace(dtypes=DtypeSelection.all)
-"""A matrix in all element types of a function."""
+"""The pattern `MATRIX`, in all element types of a function."""
 
 SPECIAL = pattern_template("special", (19,), smoke=True, dtypes=DtypeSelection.all)
-"""A pattern for special values, such as NaN and infinities."""
+"""A pattern for special values, such as NaN and infinities: a vector of 19 elements, one per special value."""
 
 SPECIAL_PAIRS = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
-"""A pattern for special values of grad_output: 6 rows of 19, with several values of the other tensor."""
+"""A pattern for gradients whose grad_output has special values.
+
+Each of the 6 rows contains all 19 special values of a floating-point type. The other tensor has another value in each
+row, so that special values meet different values of the other tensor.
+"""
 
 MODERATE = choice([1.5, -0.75, 3.0, nan, -0.3])
-"""Values of grad_output of moderate magnitude, for derivatives with several terms: no term overflows or vanishes."""
+"""Values of grad_output for derivatives with several terms: numbers of moderate magnitude, and NaN.
+
+No product with such a number overflows or underflows, so that the result does not depend on the order of the terms.
+"""
 
 AROUND_ONE = choice([-1.0, 1.0, 0.0, -0.0, 0.5, -1.5, 1.5, inf, -inf])
-"""Inputs at, inside and outside the bounds −1 and 1."""
+"""Inputs of the gradient of hardtanh at, between and outside the bounds −1 and 1."""
 
 KINKS = choice([0.0, -0.0, 1.0, -1.0, inf, -inf, nan])
-"""Inputs at which derivatives jump, and inputs on both sides of them."""
+"""Inputs of gradients whose derivative jumps at 0: zeros of both signs, numbers on both sides of 0, and NaN."""
 
 ADJACENT_INTEGERS = choice([2**62 + i for i in range(12)])
-"""Adjacent int64 numbers that are equal after conversion to float64."""
+"""Adjacent int64 numbers, which become equal if a kernel converts them to float64."""
 
 NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 """The element types except uint8, which has no negative numbers."""
@@ -79,7 +89,16 @@ NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 def with_all_patterns(
     domains: Mapping[str, Domain], label: str = "", arguments: Arguments | None = None
 ) -> list[CaseTemplate[Operands]]:
-    """Return a template for every pattern in `ALL_PATTERNS`, with elements from these domains."""
+    """Return one template per pattern in `ALL_PATTERNS`.
+
+    Args:
+        domains: The domains of the tensors, by argument name.
+        label: The start of the labels; a dash and the label of the pattern follow.
+        arguments: Arguments of all templates other than tensors, by name.
+
+    Returns:
+        The templates.
+    """
     return [shapes.with_domains(domains, label, arguments) for shapes in ALL_PATTERNS]
 
 
@@ -89,14 +108,22 @@ BOUNDS: dict[str, Mapping[str, float]] = {
     "integers": {"min_val": -1, "max_val": 2},
     "positive": {"min_val": 0.5, "max_val": 1.5},
 }
-"""Bounds of hardtanh by label."""
+"""Arguments of hardtanh by the label of the template: each entry has other bounds."""
 
 EQUAL_BOUNDS = {"min_val": 0.75, "max_val": 0.75}
-"""Equal bounds of hardtanh."""
+"""Bounds of hardtanh that are equal, so that every result is 0.75."""
 
 
 def _limits(factor: float) -> Mapping[str, ByDtype]:
-    """Return `min_val` and `max_val` of hardtanh: −2 and 3 (for uint8, 2 and 5), multiplied by `factor`."""
+    """Return bounds of hardtanh that suit every element type, by argument name.
+
+    Args:
+        factor: The factor by which the bounds are multiplied. A factor such as 1.3 makes them fractions, which integer
+            types truncate.
+
+    Returns:
+        `min_val` and `max_val`: factor · −2 and factor · 3, or for uint8 factor · 2 and factor · 5.
+    """
 
     def limit(of_uint8: float, other_dtypes: float) -> ByDtype:
         return ByDtype(lambda dtype: factor * (of_uint8 if dtype is Dtype.uint8 else other_dtypes))
@@ -105,41 +132,47 @@ def _limits(factor: float) -> Mapping[str, ByDtype]:
 
 
 def _draw_around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw numbers of which some are below, between and above the bounds `_limits(1)`."""
+    """Draw inputs of hardtanh: some are below the bounds `_limits(1)`, some between them, and some above."""
     return (uniform(0, 9) if dtype is Dtype.uint8 else normal(3))(rng, count, dtype)
 
 
 def _domains_off_limits(bounds: Mapping[str, float]) -> Mapping[str, Domain]:
-    """Return domains of grad_output and input; inputs avoid the bounds, at which the derivative of hardtanh jumps."""
+    """Return the domains of grad_output and input for the gradient of hardtanh with the bounds `bounds`.
+
+    The inputs keep a distance from the bounds, at which the derivative of hardtanh jumps.
+    """
     return {"grad_output": normal(), "input": avoid_points([*bounds.values()], normal(2))}
 
 
 THRESHOLDS = vary_argument("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7})
-"""Values of `threshold` by label."""
+"""Arguments of the gradient of threshold by label: each entry has another value of `threshold`."""
 
 FORMULAS: Mapping[str, Arguments] = {name: {"approximate": name} for name in ("none", "tanh")}
-"""The formulas of gelu by label: `none` uses erf, `tanh` approximates it with tanh."""
+"""Arguments of gelu by label: the formula `none` uses the error function erf, and `tanh` approximates erf with tanh."""
 
 SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
-"""Values of `negative_slope` by label."""
+"""Arguments of leaky ReLU by label: each entry has another value of `negative_slope`."""
 
 USES_RESULT, USES_INPUT = {"input_is_result": True}, {"input_is_result": False}
-"""Arguments of the gradient of leaky ReLU, which receives the result or the input of the forward function."""
+"""Arguments of the gradient of leaky ReLU: whether its argument `input` is the forward function's result or input."""
 
 ONE_SIGN_REASON = "with a positive slope, input and result have the same sign"
-"""The reason why some cases pass even if a gradient confuses the result with the input."""
+"""The reason why an implementation passes some cases although it ignores `input_is_result`."""
 
 NORMAL: Mapping[str, Domain] = {"grad_output": normal(), "input": normal()}
-"""Normally distributed numbers for grad_output and input."""
+"""Domains of a gradient: normally distributed numbers for grad_output and input."""
 
 SPECIAL_AND_KINKS: Mapping[str, Domain] = {"grad_output": special, "input": KINKS}
-"""Special values for grad_output, and inputs on both sides of the jumps of the derivative."""
+"""Domains of a gradient: special values for grad_output, and inputs at and on both sides of the derivative's jump."""
 
 INTEGER_INPUTS: Mapping[str, Domain] = {"grad_output": full_range, "input": integer_values(-2, 2)}
-"""Numbers from the whole range of the type for grad_output, and small integers for input."""
+"""Domains of a gradient: numbers from the whole range of the type for grad_output, and small integers for input."""
 
 AT_JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
-"""Inputs at the jumps of the derivative of hardswish. Every element type represents these inputs exactly."""
+"""Domains of the gradient of hardswish, with inputs at −3 and 3, where its derivative jumps, and beyond.
+
+All results are exact: they are 0 or grad_output, or for the input 3 a multiple that every element type represents.
+"""
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {
     "diopiRelu": [*with_all_patterns({"input": full_range}), SPECIAL.with_domains({"input": special})],
@@ -289,22 +322,22 @@ AXES = (
     Axes.template("many-rows", (24, 150), (1,), all_dtypes=True),
     Axes.template("empty-slices", (3, 0), (1,)),
 )
-"""Shapes and axes for functions that normalize along one axis."""
+"""Templates of shapes and axes for functions that normalize along one axis."""
 
 OTHER_AXES = Axes.untested_templates(AXES)
-"""Templates for the combinations of rank and axis that `AXES` lacks."""
+"""Templates of the combinations of rank (1 to 4) and axis that `AXES` lacks."""
 
 LONG_AXIS = Axes.template("", (2, 2000), (1,))
-"""An axis so long that the result of a sum depends on the width of the accumulator."""
+"""A template of an axis of length 2000: a sum along it has a large error if a 16-bit type accumulates it."""
 
 TRIVIAL_REASONS = {
     "length-one": "the softmax of a single element is always 1",
     "all-masked": "the softmax of elements that are all -inf is NaN",
 }
-"""The reasons why no wrong result fails some cases, by label."""
+"""The reasons why a wrong implementation can pass some cases of softmax, by label."""
 
 MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
-"""Logits, some of them −∞, like masked logits in attention."""
+"""A domain of logits of which three in seven are −∞, like masked logits in attention."""
 
 
 def _axis_template(
@@ -314,13 +347,14 @@ def _axis_template(
     gradient: Domain | None = None,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
-    """Return a template for a function that normalizes along an axis.
+    """Return a template of softmax, log-softmax or one of their gradients.
 
     Args:
-        call: The shape, the axis and the layouts.
-        label: The label of the template; None for the label of `call`.
-        domain: The domain of the input, or of the forward function's input in a gradient.
-        gradient: The domain of grad_output.
+        call: A template with the shape, the axis, the layouts and the element types.
+        label: The label of the new template, which then has no smoke cases by default; None for the label and the smoke
+            cases of `call`.
+        domain: The domain of the input, or of the forward function's input in a gradient; None for normal(2).
+        gradient: The domain of grad_output; None for normal().
         fields: Further fields of the template.
 
     Returns:
@@ -340,27 +374,44 @@ def _axis_template(
 
 
 def _draw_powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw rows of 600: 16·2^i equal elements in row i, and −∞ otherwise. The softmax is a power of two or 0."""
+    """Draw rows of 600 logits whose softmax is exact: row i contains 16 · 2^i equal numbers, and otherwise −∞.
+
+    Args:
+        rng: The generator, which chooses the positions of the equal numbers.
+        count: The number of elements; a multiple of 600, for at most 6 rows.
+        dtype: The element type, which does not matter.
+
+    Returns:
+        The elements. The softmax of row i consists of 2^−(4 + i) and 0.
+    """
     rows = np.arange(count // 600)[:, None]
     equal = rng.permuted(np.arange(600) < 16 << rows, axis=1)
     return np.where(equal, 3.0 * rows, -inf)
 
 
 def _draw_one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw rows of 150 elements: one is 0, the exponentials of the others are less than half a float32 ulp of 1."""
+    """Return rows of 150 logits: one, at a random position, is 0, and the others are between −17.2 and −16.7.
+
+    The exponential of each other logit is less than half an ulp of 1 in float32. An accumulator in float32 that adds
+    these exponentials to 1 one after another loses them all.
+    """
     rows = rng.uniform(-17.2, -16.7, (count // 150, 150))
     rows[np.arange(len(rows)), rng.integers(150, size=len(rows))] = 0
     return rows
 
 
 def _wider_result_template(narrow: Dtype, wide: Dtype) -> CaseTemplate[Shape]:
-    """Return a template whose input has the type `narrow` and whose result has the type `wide`."""
+    """Return a template whose input has the type `narrow` and whose result has the wider type `wide`."""
     arguments: Arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
     return CaseTemplate(f"of-{narrow.name}", (), arguments, dtypes=[wide], results={"out": ResultOverride(wide)})
 
 
 def _narrower_result_template(source: Dtype, target: Dtype) -> CaseTemplate[Shape]:
-    """Return a template whose result has a narrower type. The function first converts the input to this type."""
+    """Return a template whose input has the type `source` and whose result has the narrower type `target`.
+
+    The function must convert the input to `target` before it computes. The input contains two different numbers that
+    this conversion makes equal, so that the result shows the order of conversion and computation.
+    """
     near = choice([512 * (1 + 0.45 * format_of(target).epsilon), 512.0, 510.0])
     return CaseTemplate(
         f"ordered-{target.name}",
@@ -376,7 +427,7 @@ def _narrower_result_template(source: Dtype, target: Dtype) -> CaseTemplate[Shap
 ATTENTION = Axes.template(
     "attention", (2, 3, 5, 67, 129), (1,), layout=strides(301_003, 99_991, 19_973, 263, 2), large=True
 )
-"""A large tensor of attention scores, with gaps between the elements along every axis."""
+"""A template of a large tensor of attention scores with five axes, with gaps between the elements along every axis."""
 
 LOG_SOFTMAX = (
     *map(_axis_template, AXES),
@@ -399,13 +450,13 @@ LOG_SOFTMAX = (
     _axis_template(Axes.template("first-axis", (4097, 19), (0,), layout=transposed, large=True)),
     _axis_template(ATTENTION, dtypes=(Dtype.float16,)),
 )
-"""The templates of log-softmax, which softmax shares."""
+"""The templates of log-softmax. Softmax has the same templates and one more."""
 
 SOFTMAX = (
     *LOG_SOFTMAX,
     _axis_template(Axes.template("", (6, 600), (1,), all_dtypes=True), "exact", _draw_powers_of_two, exact=True),
 )
-"""The templates of softmax: the templates of log-softmax, and a template with exact results."""
+"""The templates of softmax: the templates of log-softmax, and a template whose results have no rounding error."""
 
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL_REASONS)
@@ -437,7 +488,10 @@ SOFTMAX_GRADIENTS = (
 
 @cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", non_discriminating=TRIVIAL_REASONS)
 def softmax_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of a gradient of softmax or log-softmax, which receives the result of the forward function."""
+    """Yield the cases of the gradient of softmax or log-softmax.
+
+    Its argument `output` is the result of the forward function for `_input`, which is not passed to the gradient.
+    """
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 
     def tensors(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, TensorTemplate]:
@@ -459,7 +513,7 @@ def softmax_backward_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _compute_softmax(values: Values, dim: int, is_log: bool) -> NDArray[Any]:
-    """Compute the softmax of `_input` along an axis, or its logarithm."""
+    """Return the softmax of the tensor `_input` in `values` along the axis `dim`; its logarithm if `is_log` is true."""
     x = np.atleast_1d(values["_input"])
     with np.errstate(invalid="ignore", divide="ignore"):
         e = np.exp(x - np.max(x, dim, keepdims=True, initial=-inf))
