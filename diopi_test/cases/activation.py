@@ -171,7 +171,7 @@ INTEGER_INPUTS: Mapping[str, Domain] = {"grad_output": full_range, "input": inte
 AT_JUMPS: Mapping[str, Domain] = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
 """Domains of the gradient of hardswish, with inputs at −3 and 3, where its derivative jumps, and beyond.
 
-All results are exact: they are 0 or grad_output, or for the input 3 a multiple that every element type represents.
+Every element type represents these inputs and all results exactly.
 """
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Operands]]] = {

@@ -1,7 +1,11 @@
 """Cases of automatic mixed precision: gradients are unscaled, and the scale is updated.
 
-A program multiplies the loss by a scale, so that small gradients do not underflow. The scale is reduced if a gradient
-overflows, and increased after a number of steps (`growth_interval`) without overflow.
+A program multiplies the loss by a scale, so that small gradients do not underflow. Before each optimizer step, it
+divides the gradients by the scale again. It reduces the scale if a gradient overflowed, and increases the scale after
+`growth_interval` steps without overflow.
+
+A template describes cases that differ only in their element type. A case is non-discriminating if an implementation
+with a coarse error passes it. Such a case states the reason.
 """
 
 from __future__ import annotations
@@ -26,16 +30,25 @@ from diopi_test.cases.template import (
 )
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""The four floating-point types: float16, bfloat16, float32 and float64."""
 
 
 def single_element(value: float, shape: tuple[int, ...], dtype: Dtype | None = F32) -> TensorTemplate:
-    """Return a tensor with the element `value`; the shape is () or (1,), and None means the type under test."""
+    """Return the template of a tensor with one element.
+
+    Args:
+        value: The element.
+        shape: The shape: () or (1,).
+        dtype: The element type; None for the type under test.
+
+    Returns:
+        The template.
+    """
     return tensor(*shape, dtype=dtype, domain=choice([value]))
 
 
 def _normal_with_last(value: float) -> Domain:
-    """Return a domain of normally distributed numbers, whose last number is replaced by `value`."""
+    """Return a domain of normally distributed gradients with the standard deviation 3, the last of which is `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         return np.where(np.arange(count) == count - 1, value, rng.normal(0, 3, count))
@@ -44,7 +57,7 @@ def _normal_with_last(value: float) -> Domain:
 
 
 ORDINARY = normal(3)
-"""The domain of finite gradients."""
+"""The domain of finite gradients: normally distributed with the standard deviation 3."""
 
 
 def unscale_template(
@@ -60,18 +73,21 @@ def unscale_template(
     state: tuple[int, ...] = (1,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of a call that multiplies gradients by `inv_scale` and looks for infinities and NaN.
+    """Return a template of a call of `diopiAmpForeachNonFiniteCheckAndUnscaleInp`.
+
+    The function multiplies each gradient in a list by `inv_scale`. It sets `found_inf` to 1 if an element of a gradient
+    is infinite or NaN, and otherwise keeps its value.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         inv_scale: The factor by which the gradients are multiplied.
         shapes: The shapes of the gradients.
         domain: The domain of the gradients.
-        unusual: By position of a gradient in the list, a domain that replaces `domain`.
+        unusual: By the position of a gradient in the list, the domain of this gradient instead of `domain`.
         found_inf: The value of `found_inf` before the call.
         gradient_layout: The layout of the gradients.
         remaining_dtype: The element type of all gradients except the first; None for the type under test.
-        state: The shape of `found_inf` and `inv_scale`.
+        state: The shape of the tensors `found_inf` and `inv_scale`: () or (1,).
         **fields: Further fields of the template.
 
     Returns:
@@ -89,10 +105,10 @@ def unscale_template(
 
 
 ALREADY_FOUND_REASON = "the result is 1 for any earlier value, because an element is not finite"
-"""The `non_discriminating` reason of cases that do not show whether a call keeps the earlier value of `found_inf`."""
+"""The reason why cases with a non-finite gradient do not show whether a call reads the old value of `found_inf`."""
 
 TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
-"""The shapes of the tensors of short lists, and of a list of 150 tensors."""
+"""The shapes of the gradients in a list of 2 tensors and in a list of 150 tensors."""
 
 UNSCALINGS = (
     unscale_template("finite", dtypes=floating, smoke=True),
@@ -178,17 +194,19 @@ def update_template(
     shape: tuple[int, ...] = (1,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of a call that updates a scale.
+    """Return a template of a call of `diopiAmpUpdateScaleInp`, in every element type.
+
+    The function reduces the scale after an overflow, and increases it after `interval` steps without overflow.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         scale: The scale before the call.
-        tracker: The number of steps without overflow since the last change of the scale.
+        tracker: The number of steps without overflow since the last change of the scale, before this step.
         found_inf: 1.0 if a gradient of this step overflowed, otherwise 0.0.
-        growth: The factor by which the scale grows.
-        backoff: The factor by which the scale is multiplied after an overflow.
-        interval: The number of steps without overflow after which the scale grows.
-        shape: The shape of `current_scale`, `growth_tracker` and `found_inf`.
+        growth: The factor by which the function multiplies the scale to increase it.
+        backoff: The factor by which the function multiplies the scale after an overflow.
+        interval: The number of steps without overflow after which the function increases the scale.
+        shape: The shape of the tensors `current_scale`, `growth_tracker` and `found_inf`: () or (1,).
         **fields: Further fields of the template.
 
     Returns:
@@ -206,7 +224,7 @@ def update_template(
 
 
 RESET_REASON = "any infinity resets the tracker, whatever its position is"
-"""The `non_discriminating` reason of cases that do not show whether a call reads the earlier value of the tracker."""
+"""The reason why cases with an overflow do not show whether a call reads the old value of the tracker."""
 
 UPDATES = (
     update_template("waits", smoke=True),
