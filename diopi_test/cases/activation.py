@@ -47,7 +47,7 @@ ROWS = ONE_AXIS[0]
 """A template of a 7 × 5 matrix, for functions such as softmax that normalize its rows."""
 
 ALL_PATTERNS = [
-    shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM
+    pattern.replace(dtypes=DtypeSelection.all if pattern.smoke else DtypeSelection.leading) for pattern in UNIFORM
 ]
 """The patterns `UNIFORM`: smoke patterns in every element type, the others in the leading type (usually float32)."""
 
@@ -99,7 +99,7 @@ def with_all_patterns(
     Returns:
         The templates.
     """
-    return [shapes.with_domains(domains, label, arguments) for shapes in ALL_PATTERNS]
+    return [pattern.with_domains(domains, label, arguments) for pattern in ALL_PATTERNS]
 
 
 BOUNDS: dict[str, Mapping[str, float]] = {

@@ -1,4 +1,8 @@
-"""Bounds: clamp, maximum, minimum."""
+"""Cases of functions that bound numbers: clamp, clamp-min, clamp-max, maximum and minimum.
+
+A pattern is a template that has only the shapes and layouts of operands. A domain is a set of values from which the
+elements of a tensor are drawn. A case is non-discriminating if an implementation with a coarse error passes it.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +42,19 @@ F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
 
 def without_negative_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw the special values of the type, repeated, with 0 for −0.0: of two zeros either may be the larger."""
+    """Return the special values of the type in order, repeated, with 0 in place of −0.0.
+
+    If a maximum or minimum has to choose between two zeros of different signs, either is a valid result.
+    """
     values = special_values(dtype)
     return np.resize(np.where(values == 0, 0, values), count)
 
 
 def with_single_number_near_zero(domain: Domain) -> Domain:
-    """Return a domain like `domain` that draws a number between −0.5 and 0.5 if it is to draw only one."""
+    """Return a domain like `domain`, except that a single floating-point number is between −0.5 and 0.5.
+
+    A tensor with one element then is a bound that lies in the middle of the other operand's values.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return (uniform(-0.5, 0.5) if count == 1 and is_floating(dtype) else domain)(rng, count, dtype)
@@ -53,7 +63,10 @@ def with_single_number_near_zero(domain: Domain) -> Domain:
 
 
 def _around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
-    """Return domains of values around zero and of bounds closer to it: a third of the values lie on either side."""
+    """Return the domains of the tensor arguments by name, such that the bounds change some values and keep others.
+
+    Floating-point values spread around 0 more widely than the bounds. Integers come from the whole range of the type.
+    """
     is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
     domains = {"input": normal(3), "min": uniform(-2, 1), "max": uniform(0, 2), "other": normal(3)}
     integers = truth_values_or(is_upper, full_range)
@@ -62,16 +75,26 @@ def _around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
 
 
 def middle_bound(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
-    """Return a bound that is in the middle of each type's values."""
+    """Return a bound that depends on the element type under test.
+
+    Args:
+        of_bool: The bound for bool.
+        of_uint8: The bound for uint8.
+        of_integers: The bound for the other integer types.
+        of_floats: The bound for floating-point types.
+
+    Returns:
+        The argument of a template.
+    """
     other_dtypes = by_category(of_bool, of_integers, of_floats)
     return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else other_dtypes.resolve(dtype))
 
 
 NAN_BOUND_REASON = "if a bound is NaN, every result is NaN"
-"""The reason why many wrong results can pass a case (`non_discriminating`) with a NaN bound."""
+"""The reason why cases with a NaN bound are non-discriminating."""
 
 CROSSED_REASON = "if the lower bound exceeds the upper bound, every result is the upper bound"
-"""The reason why many wrong results can pass a case (`non_discriminating`) whose bounds are exchanged."""
+"""The reason why cases whose lower bound exceeds the upper bound are non-discriminating."""
 
 
 @cases_for("diopiClamp", non_discriminating={"crossed": CROSSED_REASON, "nan-min|nan-max": NAN_BOUND_REASON})
@@ -87,7 +110,7 @@ def clamp_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _clamp_by_tensors(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
-    """Yield the cases whose bounds are tensors."""
+    """Yield the templates of `diopiClamp` whose bounds are tensors, with the domains of these tensors by name."""
     either = {**domains, "min": domains["max"]}
     for shapes in (ROW, pattern_template("matrix", (3, 4), layouts=[transposed, strided])):
         yield shapes.with_domains(either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
@@ -111,10 +134,10 @@ BOUNDS: Mapping[str, Arguments] = {
     "nan-min": {"min": nan, "max": 1.0},
     "nan-max": {"min": -1.0, "max": nan},
 }
-"""The bounds of `diopiClamp`, by label."""
+"""Bounds of floating-point tensors as numbers, by the label of the template. None omits a bound."""
 
 ZEROS = {"input": choice([0.0, -0.0, 1.5, -1.5])}
-"""Zeros of both signs: where both are equal, each stays as it is."""
+"""Inputs with zeros of both signs. A bound of 0 must not change the sign of a zero, because 0.0 and −0.0 are equal."""
 
 ZERO_BOUNDS: Mapping[str, Arguments] = {
     "zero-min": {"min": 0.0, "max": None},
@@ -122,27 +145,27 @@ ZERO_BOUNDS: Mapping[str, Arguments] = {
     "zero-max": {"min": None, "max": 0.0},
     "minus-zero-max": {"min": -1, "max": -0.0},
 }
-"""Bounds of either sign of zero by label."""
+"""Bounds that are 0.0 or −0.0, by the label of the template."""
 
 INNER = middle_bound(0, 100, 3, 0)
-"""A bound in the middle of the values of each element type."""
+"""A bound for `INTEGER_BOUNDS` that changes some values of an integer type and keeps others."""
 
 WHOLE_BOUNDS: Mapping[str, Arguments] = {
     "no-min": {"min": None, "max": INNER},
     "no-max": {"min": INNER, "max": None},
     "crossed": {"min": 9, "max": 4},
 }
-"""Integer bounds by label."""
+"""Bounds of integer tensors, by the label of the template. None omits a bound."""
 
 HALF_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
-"""Bounds for an integer input that are not integers."""
+"""Bounds for integer tensors that are not integers, by the label of the template."""
 
 HALVES = ROW.variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
-"""Templates of an integer input with bounds that are not integers."""
+"""Templates of an int32 input with bounds that are not integers; the result has a floating-point type."""
 
 
 def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
-    """Yield the cases whose bounds are numbers."""
+    """Yield the templates of `diopiClamp` whose bounds are numbers, with the domain of the input by name."""
     yield from ROW.variants(domains, BOUNDS, [F32, F16])
     yield from ROW.variants(ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from ROW.variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
@@ -159,18 +182,18 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
 
 
 NO_CHOICE = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND_REASON}
-"""The reasons why bounds of infinity and NaN do not discriminate, by label."""
+"""The reasons why cases with a bound of infinity or NaN are non-discriminating, by a pattern of labels."""
 
 NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
-"""The numbers that are compared with a tensor, by label."""
+"""Bounds of `diopiClampMin` and `diopiClampMax` by the end of the label."""
 
 SQUARE = pattern_template("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
-"""A pattern of all pairs of 19 values, for special values."""
+"""A pattern that combines all pairs of the 19 special values of a floating-point type."""
 
 
 @cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", non_discriminating=NO_CHOICE)
 def bound_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of clamping to one bound, and of the larger or smaller of two tensors."""
+    """Return the cases of clamping a tensor to one bound, and of the maximum or minimum of two tensors."""
     name = prototype.arguments[1].name
     domains = _around_bounds(prototype)
     templates = [

@@ -1,4 +1,8 @@
-"""Comparison of elements and of whole tensors, logic."""
+"""Cases of comparisons of elements and of whole tensors, and of logical and bitwise operations.
+
+A pattern is a template that has only the shapes and layouts of operands. A domain is a set of values from which the
+elements of a tensor are drawn. A case is non-discriminating if an implementation with a coarse error passes it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,11 @@ F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
 
 def with_small_increases(domain: Domain) -> Domain:
-    """Return a domain like `domain` with a third of its numbers increased by less than a narrower type shows."""
+    """Return a domain like `domain`, but with a third of its numbers increased.
+
+    The increase, 2^−13 for floating-point and complex types and 2^32 for int64, disappears if a kernel converts the
+    numbers to a narrower type before it compares them. Other types have no increase.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
@@ -51,7 +59,14 @@ def with_small_increases(domain: Domain) -> Domain:
 
 
 def few_numbers(ones: int) -> Domain:
-    """Return a domain of a few numbers, in which 1 occurs `ones` times as often as others; a single number is 1."""
+    """Return a domain of 1 and at most two other numbers, so that operands are often equal.
+
+    Args:
+        ones: How many times more often 1 occurs than each other number. If only one number is drawn, it is 1.
+
+    Returns:
+        The domain.
+    """
     other_values: tuple[Sequence[complex], ...] = ([0], [2, 0], [-1, 2], [1j, 2])
     return by_dtype(lambda dtype: choice([*[1] * ones, *other_values[category(dtype)]]))
 
@@ -62,19 +77,19 @@ NO_COMPARISON_REASONS = {
     "(negative-)?float-number|0|to-int": "no number of the element type equals the operand, or none is less",
     "special": "only a few of the special values are equal",
 }
-"""Reasons why few wrong results fail a case (`non_discriminating`), by a pattern of labels."""
+"""The reasons why cases are non-discriminating, by a pattern of labels."""
 
 GAP = IntegerGap(F32).first
-"""The first integer whose successor float32 can't represent."""
+"""2^24, the first integer whose successor float32 cannot represent."""
 
 POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
-"""Complex numbers of which many are equal, and special values."""
+"""A domain of complex numbers: zeros, units, and numbers with a part that is NaN or infinite."""
 
 FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
-"""Fractions of which many are equal."""
+"""Domains of both operands: fractions that every floating-point type represents, so that many of them are equal."""
 
 NEIGHBORS = for_both_operands(choice([2**62 + 1, 2**62, 2**62 + 2]))
-"""Neighboring integers of 64 bits, which float64 can't distinguish."""
+"""Domains of both operands: neighboring int64 numbers, which become equal if a kernel converts them to float64."""
 
 COMPARISONS = (
     *ROW.variants(
@@ -82,22 +97,22 @@ COMPARISONS = (
     ),
     ROW.with_domains(NEIGHBORS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
 )
-"""Templates of comparisons with numbers."""
+"""Templates of comparisons in which both operands can be tensors, or `other` can be a number."""
 
 TO_NUMBER = (
-    # thirds, which no format holds, and one of which is that number in the format
+    # No format represents 1/3. Elements of 1/3 rounded to the format equal the number only after it is rounded too.
     ROW.with_domains({"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
     ROW.with_domains({"input": IntegerGap(F16).representable_neighbors()}, "to-whole", {"other": 2049}, [F16]),
     ROW.with_domains({"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
     ROW.with_domains({"input": choice([2, 3, 4])}, "wrapped-number", {"other": number_wrapping_to(3)}, INTEGERS),
 )
-"""Templates of comparisons with a number that must be converted to the element type."""
+"""Templates of comparisons with a number that the function must first convert to the common type."""
 
 
 @cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", non_discriminating=NO_COMPARISON_REASONS)
 def comparison_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the comparison of a tensor with a tensor or a number, element by element."""
-    # of the two truth values, none is greater than 1, none less than 0
+    # Compare bool with a number that distinguishes its values: x > 1 and x < 0 are never true, x ≤ 1 and x ≥ 0 always.
     truth = int(prototype.base not in ("diopiGt", "diopiLe"))
     few_values = few_numbers(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
     domains = {"input": few_values, "other": truth_values_or(bool(truth), few_values)}
@@ -123,12 +138,13 @@ def comparison_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def truth_values(first: bool) -> Domain:
-    """Return a domain of zeros and nonzero values that a lossy conversion turns into zeros.
+    """Return a domain of zeros and of nonzero values that a lossy conversion to bool turns into zeros.
 
     The nonzero values are fractions, and integers whose lowest byte is zero.
 
     Args:
-        first: whether two thirds of the values are nonzero instead of half, and a single value is nonzero.
+        first: Whether two thirds of the values are nonzero, and a single value is nonzero. Otherwise half of the values
+            are nonzero, and a single value is zero.
 
     Returns:
         The domain.
@@ -189,16 +205,16 @@ EQUAL_PATTERNS = (
     pattern_template("layouts", (4, 6), layouts=[transposed, strided], dtypes=[F32, Dtype.int64]),
     pattern_template("long", (1031,), dtypes=[F32, Dtype.int64]),
 )
-"""The shapes and layouts for equal tensors."""
+"""Patterns of two tensors of one shape, for cases in which the tensors are equal or differ in one element."""
 
 LARGE_EQUAL = (
     pattern_template("same", (263, 257), large=True),
     pattern_template("same-half", (70_001,), layouts=[strides(3), contiguous], dtypes=[Dtype.float16], large=True),
 )
-"""The large cases with equal tensors."""
+"""Patterns of the large cases with equal tensors."""
 
 LARGE_DIFFERENT = pattern_template("last-differs", (70_001,), large=True)
-"""The large case whose tensors differ in the last element."""
+"""The pattern of the large case whose tensors differ only in the last element."""
 
 SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "shapes": ((2, 3), (3, 2)),
@@ -207,10 +223,10 @@ SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "empty": ((0, 3), (0, 3)),
     "empty-shapes": ((0, 3), (3, 0)),
 }
-"""Pairs of shapes by label: two tensors are equal only if their shapes are."""
+"""Pairs of shapes of two tensors of ones, by label. Tensors with different shapes are not equal."""
 
 VALUES = {"nan": (nan, nan), "zeros": (0.0, -0.0), "infinities": (inf, inf), "signs": (inf, -inf)}
-"""Pairs of numbers by label."""
+"""The numbers that fill the first and the second tensor, by label."""
 
 
 def _constant_pair_template(
@@ -219,7 +235,17 @@ def _constant_pair_template(
     dtypes: Sequence[Dtype] = (F32, F32),
     shapes: Sequence[tuple[int, ...]] = ((2,), (2,)),
 ) -> CaseTemplate:
-    """Return a template of two tensors, each of which has one value everywhere."""
+    """Return a template of `diopiEqual` with two constant tensors.
+
+    Args:
+        label: The label of the case without the element type.
+        values: The number that fills the first tensor, and the number that fills the second tensor.
+        dtypes: The element types of both tensors.
+        shapes: The shapes of both tensors.
+
+    Returns:
+        The template.
+    """
     left, right_operand = (
         tensor(*shape, dtype=dtype, domain=choice([value]))
         for shape, dtype, value in zip(shapes, dtypes, values, strict=True)
@@ -228,7 +254,19 @@ def _constant_pair_template(
 
 
 def _near_integer_template(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
-    """Return a template of an integer that `types[1]` can't represent and a number `distance` above its neighbor."""
+    """Return a template that compares an integer tensor with a floating-point tensor.
+
+    The integer tensor contains n + 1, which the floating-point type rounds to n: n is the smallest positive integer
+    whose successor the type cannot represent. After type promotion, the tensors are equal only if `distance` is 0.
+
+    Args:
+        label: The end of the label.
+        types: The integer type and the floating-point type.
+        distance: The difference between the elements of the floating-point tensor and n.
+
+    Returns:
+        The template.
+    """
     gap = IntegerGap(types[1]).first
     return _constant_pair_template(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
 
@@ -243,12 +281,15 @@ EQUAL_PAIRS = (
     *(_near_integer_template("", types, 0) for types in Elementwise.PROMOTED_PAIRS),
     *(_near_integer_template("-other", types, 4) for types in Elementwise.PROMOTED_PAIRS),
 )
-"""Templates of constant tensors with other shapes, numbers and types."""
+"""Templates of two constant tensors with different shapes, numbers or element types."""
 
 
 @cases_for("diopiEqual")
 def equal_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of `diopiEqual`, which returns whether two tensors are equal; one element may differ."""
+    """Yield the cases of `diopiEqual`, which returns whether two tensors have equal shapes and elements.
+
+    The second tensor is a copy of the first, or differs from the first in one element.
+    """
     places: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
     for label, altered in places.items():
         yield from expand(
@@ -260,7 +301,14 @@ def equal_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _derive_altered_copy(places: Sequence[int]) -> Derive[Any]:
-    """Return a function that derives two tensors that differ as little as possible, at `places` in row-major order."""
+    """Return a function that derives the arguments `input` and `other` from a template and an element type.
+
+    Args:
+        places: The positions, in row-major order, at which `other` differs from `input` as little as the type allows.
+
+    Returns:
+        The function, for `expand`.
+    """
 
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         original, copy = template.sizes[0], template.sizes[-1]

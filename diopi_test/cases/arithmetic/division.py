@@ -1,4 +1,9 @@
-"""Division, rounded and not, and remainders."""
+"""Cases of division, with and without rounding, and of remainders.
+
+A pattern is a template that has only the shapes and layouts of operands. A domain is a set of values from which the
+elements of a tensor are drawn. If a form takes a number as an operand, it ignores the domain of this operand and uses
+the number in the template's arguments. A case is non-discriminating if an implementation with a coarse error passes it.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +56,10 @@ F32, F64 = Dtype.float32, Dtype.float64
 """The single-precision and the double-precision type."""
 
 EXACT_TABLE = TABLE.replace(exact=True)
-"""A table of all pairs of operands with exact results."""
+"""A pattern of a 9 × 11 matrix and a column, for operands whose results have no rounding error."""
 
 OF_ENDS = for_both_operands(ENDS)
-"""Special and exact numbers as both operands."""
+"""Domains of both operands: zeros, small numbers, infinities and NaN."""
 
 OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 """The floating-point types except float32."""
@@ -64,7 +69,7 @@ OFF_JUMPS = (
     pattern_template("long", (1031,)),
     pattern_template("layouts", (4, 6), layouts=[transposed, strided], result_layout=strided),
 )
-"""The shapes and layouts of quotients that are away from the jumps of rounding."""
+"""The patterns of `cases_off_jumps`."""
 
 
 def cases_off_jumps(
@@ -73,7 +78,19 @@ def cases_off_jumps(
     patterns: Iterable[CaseTemplate[Operands]] = OFF_JUMPS,
     **arguments: Any,
 ) -> Iterator[Case]:
-    """Yield cases whose quotients of `input` and `other` keep away from whole numbers, where the function jumps."""
+    """Return cases whose quotients of `input` and `other` are not close to integers.
+
+    A rounded quotient or a remainder jumps at integers, so that a small error would change the result there.
+
+    Args:
+        prototype: The prototype of the function or form.
+        label: The start of the labels.
+        patterns: The shapes and layouts of the operands.
+        **arguments: Further arguments of the function.
+
+    Returns:
+        The cases. The quotient is drawn first, and `input` is its product with `other`.
+    """
 
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         dividend, divisor = template.sizes[0], template.sizes[-1]
@@ -92,13 +109,13 @@ DIVISION: Mapping[str, Domain] = {
     "input": by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
     "other": by_kind(log_uniform(-6, 6), nonzero(integer_values(-9, 9))),
 }
-"""The domains of a true division."""
+"""Domains of the operands of a division without rounding; integer divisors are not 0."""
 
 TRUE: Arguments = {"rounding_mode": RoundMode.none}
-"""The attribute of a true division."""
+"""The argument for a division whose result is not rounded to an integer."""
 
 DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **TRUE)
-"""The numbers by which tensors are divided, by label."""
+"""Arguments of divisions without rounding by a number, by the label of the template."""
 
 
 @cases_for(
@@ -130,7 +147,15 @@ def div_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def dividends(dtype: Dtype) -> dict[str, Domain]:
-    """Return domains of dividends that the floating type has to round, and of divisors of the rounded numbers."""
+    """Return domains of integers whose quotient is an integer only if the dividend is first rounded to `dtype`.
+
+    Args:
+        dtype: The floating-point type to which the operands are promoted.
+
+    Returns:
+        The domains of `input` and `other`: dividends that the type cannot represent, and divisors of the rounded
+        dividends.
+    """
     whole_numbers = [
         IntegerGap(dtype).first + 3,
         -IntegerGap(dtype).first - 3,
@@ -143,7 +168,7 @@ def dividends(dtype: Dtype) -> dict[str, Domain]:
 
 
 def _rounded_quotient_templates(mode: RoundMode) -> list[CaseTemplate[Operands]]:
-    """Return templates of exact quotients that the function rounds."""
+    """Return templates of divisions whose quotients are rounded to integers as `mode` says."""
     rounding = {"rounding_mode": mode}
     negative: Arguments = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
     by_ends = f"{mode.name}-ends-by"
@@ -155,28 +180,34 @@ def _rounded_quotient_templates(mode: RoundMode) -> list[CaseTemplate[Operands]]
 
 
 def _wrapped_number_template(mode: RoundMode) -> CaseTemplate[Operands]:
-    """Return a template of integers and a number outside their range, which wraps around unless division is true."""
+    """Return a template of an integer tensor that is divided by a number outside the range of its element type.
+
+    The number wraps around to 7 if `mode` rounds the quotient to an integer. Without rounding, it does not wrap around.
+    """
     arguments: Arguments = {"other": number_wrapping_to(7), "rounding_mode": mode}
     return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
 
 
 WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
-"""Small integers whose quotients are rounded."""
+"""Domains of small integers, whose quotients the function rounds; divisors are not 0."""
 
 TENTHS = {"input": integer_values(1, 20), "other": choice([0.1, -0.1, 0.7])}
-"""Whole numbers and the divisors ±0.1 and 0.7, which no type represents: quotients that seem whole are not."""
+"""Domains of integers and of the divisors ±0.1 and 0.7, which no floating-point type represents exactly.
+
+The exact quotient of such numbers is close to an integer, and may be below it.
+"""
 
 NEAR_LEAST = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2, -2)}
-"""Numbers whose remainders are subnormal."""
+"""Domains of operands of a few times the smallest normal number, whose remainders are subnormal."""
 
 OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
-"""A dividend near the smallest normal number."""
+"""A dividend: 3.5 times the smallest normal number of the type."""
 
 TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
-"""A divisor near the smallest normal number."""
+"""The argument for a divisor of −2 times the smallest normal number of the type."""
 
 BY_LEAST: Mapping[str, Arguments] = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
-"""The arguments of a floor division by a number near the smallest normal number."""
+"""The arguments of a floor division by −2 times the smallest normal number, by the label of the template."""
 
 ROUNDED = (
     *_rounded_quotient_templates(RoundMode.trunc),
@@ -186,7 +217,7 @@ ROUNDED = (
         TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
     ),
 )
-"""Templates of divisions that are rounded to integers."""
+"""Templates of divisions whose quotients are rounded to integers."""
 
 
 # Remainders
@@ -195,51 +226,57 @@ NO_REMAINDER_REASONS = {
     "ends-(-?inf|nan|0.0)": "there is no finite remainder of or by such a number",
     "by-truth|with-bool|of-5": "the remainder by true (1) is 0, and the remainder by false is unspecified",
 }
-"""Reasons why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reasons why cases of remainders are non-discriminating, by a regular expression for labels."""
 
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
-"""Divisors that are multiples of ¼."""
+"""A domain of divisors that are multiples of ¼, so that remainders of integers are exact."""
 
 SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}
-"""Small whole numbers, for which one remainder in three is 0."""
+"""Domains of small integers, of which one remainder in three is 0; divisors are not 0."""
 
 
 def _arguments_at_ends(*values: float) -> Mapping[str, Arguments]:
-    """Return sets of arguments by label: in each, `input` and `other` are the same one of these values."""
+    """Return one set of arguments per value, by label. Each form uses the value for its number, `input` or `other`."""
     return {f"ends-{number}": {"input": number, "other": number} for number in values}
 
 
 def _large_power(dtype: Dtype) -> float:
-    """Return a power of two so large that quotients by fractions are large while all remainders are exact."""
+    """Return 2^(p − 2) for a type with p bits of precision.
+
+    The type represents all multiples of ¼ up to this number. Remainders of such numbers are therefore exact.
+    """
     return 2.0 ** (format_of(dtype).precision - 2)
 
 
 HIGH = by_dtype(lambda dtype: integer_values(int(_large_power(dtype) / 2), int(_large_power(dtype))))
-"""Large integers whose remainders are exact."""
+"""A domain of large integers whose remainders by multiples of ¼ are exact and whose quotients are large."""
 
 FOURS: Mapping[str, Arguments] = {"whole-4": {"input": 20, "other": 4}}
-"""Small dividends and divisors."""
+"""Numbers for templates of small integers, by label: the dividend 20 or the divisor 4, depending on the form."""
 
 NEGATIVE_FOURS: Mapping[str, Arguments] = {**FOURS, "whole--4": {"input": -20, "other": -4}}
-"""Small dividends of either sign, and divisors."""
+"""Like `FOURS`, and also with the dividend −20 or the divisor −4."""
 
 BELOW_HIGHEST = ByDtype(lambda dtype: _large_power(dtype) - 1)
-"""The largest dividend of `HIGH`."""
+"""A dividend for `HIGH`: the largest integer below `_large_power`."""
 
 FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
-"""The largest finite numbers of either sign."""
+"""A domain of the largest and the lowest finite number of the type."""
 
 FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
-"""The lowest finite number."""
+"""The lowest finite number of the type."""
 
 SUBNORMAL_NUMBER = ByDtype(lambda dtype: format_of(dtype).tiny / 4)
-"""A quarter of the smallest normal number."""
+"""A dividend: a quarter of the smallest normal number of the type."""
 
 OVERFLOWING_QUOTIENTS = {
     "input": by_dtype(lambda dtype: choice([format_of(dtype).largest, 5.0])),
     "other": by_dtype(lambda dtype: choice([1.5 * format_of(dtype).tiny, 3.0])),
 }
-"""Numbers of which one quotient in four overflows; PyTorch's vector kernels return no remainder there."""
+"""Domains of operands of which one quotient in four overflows, although the remainder is finite.
+
+The vector kernels of PyTorch return a wrong remainder for such operands.
+"""
 
 REMAINDERS = (
     *EXACT_TABLE.variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed)),
@@ -254,13 +291,13 @@ REMAINDERS = (
         {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True
     ),
 )
-"""Templates of remainders; a number may be either operand."""
+"""Templates of remainders for all forms: either operand may be a number, or both may be tensors."""
 
 TRUTHS_BY_NUMBER = {"input": choice([True, False]), "other": choice([1, 3, -2])}
-"""Truth values, and the numbers by which they are divided."""
+"""Domains of truth values and of the integers by which they are divided."""
 
 EXACT_HABIT: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
-"""Fields of exact cases of a call that frameworks make."""
+"""Fields of templates of exact results for calls with unusual types, which frameworks make."""
 
 BY_NUMBER = (
     ROW.with_domains({"input": integer_values(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
@@ -270,12 +307,12 @@ BY_NUMBER = (
     ROW.with_domains({"input": full_range}, "wrapped-number", {"other": number_wrapping_to(7)}, INTEGERS),
     ROW.with_domains({"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
-"""Further templates of a tensor that is divided by a number."""
+"""Templates of remainders of a tensor that is divided by a number."""
 
 
 @cases_for("diopiRemainderTensor", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the remainder of a tensor, divided by a tensor or a number."""
+    """Return the cases of the remainder of a tensor that is divided by a tensor or a number."""
     templates = [
         *Elementwise(prototype).distribute(
             {"input": full_range, "other": nonzero(integer_values(-9, 9))}, {"other": 7}, integer
@@ -321,7 +358,7 @@ OF_NUMBER = (
 
 @cases_for("diopiRemainder", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_of_number_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the remainder of a number, divided by a tensor."""
+    """Return the cases of the remainder of a number that is divided by a tensor."""
     once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
     usual = Elementwise(prototype).distribute({"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
     return Elementwise(prototype).cases([*usual, *OF_NUMBER])

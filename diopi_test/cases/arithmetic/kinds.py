@@ -1,6 +1,6 @@
-"""Cases whose scalars have equal values, but different kinds: bool, int or float.
+"""Cases whose number arguments have equal values, but different kinds: bool, int or float.
 
-The kind of a scalar takes part in type promotion, so that the element types of the results differ.
+The kind of a number takes part in type promotion, so that the element types of the results differ.
 """
 
 from __future__ import annotations
@@ -22,16 +22,21 @@ UNUSED_SHAPE = (2, 11)
 def scalar_kinds(
     domain: Domain | None = None, neutral: int | None = None
 ) -> Callable[[Prototype, Sequence[Case]], Iterator[Case]]:
-    """Return a function that yields pairs of cases: with numbers as float and int, and with numbers as int and bool.
+    """Return a function that yields pairs of cases, which differ only in the kind of the number arguments.
 
-    The kind with the wider result comes first. If the second call reuses the result type of the first call, it fails.
+    One pair has the numbers as float and as int, with int32 tensors. The other pair has them as int and as bool, with
+    bool tensors. The kind with the wider result comes first: if a vendor caches the result type of the first call and
+    uses it for the second, the second call fails.
 
     Args:
-        domain: The domain of the tensors in cases with float and int; None for the domains of the function's own case.
-        neutral: The number for int and bool, which leaves the other operand unchanged; None for no such cases.
+        domain: The domain of the tensors in the pair with float and int; None for the domains of the function's own
+            case.
+        neutral: The number for the pair with int and bool, which leaves the other operand unchanged: 0 for sums, 1 for
+            products. None for no such pair.
 
     Returns:
-        The function, for `CaseFacts.further_cases`.
+        The function, for `CaseFacts.further_cases`. It yields no cases for forms without number arguments, for in-place
+        forms, and for functions whose result type does not follow from type promotion.
     """
 
     def make(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
@@ -51,7 +56,17 @@ def scalar_kinds(
 def _cases_in_both_kinds(
     case: Case, numbers: Mapping[str, int], kinds: Sequence[type], domain: Domain | None = None
 ) -> Iterator[Case]:
-    """Yield a copy of a case per kind, with the numbers converted to this kind and tensors of `UNUSED_SHAPE`."""
+    """Yield one copy of `case` per kind in `kinds`, with tensors of the shape `UNUSED_SHAPE`.
+
+    Args:
+        case: The case to copy.
+        numbers: The number arguments by name, before the conversion to a kind.
+        kinds: The Python types to which the numbers are converted.
+        domain: The domain of the tensors; None for the domains of `case`.
+
+    Yields:
+        The cases.
+    """
     tensors = {name: value for name, value in case.arguments.items() if isinstance(value, TensorSpec)}
     reshaped = {n: replace(spec, shape=UNUSED_SHAPE, domain=domain or spec.domain) for n, spec in tensors.items()}
     for kind in kinds:
@@ -60,12 +75,12 @@ def _cases_in_both_kinds(
 
 
 def _first_integer_case(cases: Sequence[Case], dtype: Dtype, names: Sequence[str]) -> Case:
-    """Return the first case whose tensors all have the type `dtype` and whose named arguments are integers."""
+    """Return the first case whose tensors all have the type `dtype` and whose arguments `names` are of the kind int."""
     return next(case for case in cases if case.dtype is dtype and _is_integer_case(case, names))
 
 
 def _is_integer_case(case: Case, names: Sequence[str]) -> bool:
-    """Return whether all tensors have the case's type and the named arguments are integers."""
+    """Return whether all tensors have the case's element type and all arguments in `names` are of the kind int."""
     tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
     results = [override for override in case.results.values() if override is not None]
     usual = all(tensor.dtype is case.dtype for tensor in tensors) and not any(override.dtype for override in results)

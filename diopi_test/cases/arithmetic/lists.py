@@ -1,4 +1,8 @@
-"""Sums and products of the tensors of a list with one number."""
+"""Cases of functions that add one number to all tensors in a list, or multiply all tensors by it.
+
+A template describes cases that differ only in their element type. The `sizes` of the templates in this module are the
+shape of the number, if the function takes the number as a tensor.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,11 @@ Shape = tuple[int, ...]
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 """The element types of some templates."""
 
-
 Shapes = Sequence[tuple[int, ...]]
 """The shapes of the tensors of a list."""
 
 NUMBERS = by_kind(normal(3), full_range)
-"""Ordinary floating-point numbers, and any integers."""
+"""The domain of the tensors: normally distributed floating-point numbers, or integers from the type's whole range."""
 
 THREE: Shapes = ((3, 4), (5,), ())
 """The shapes of a list of three tensors."""
@@ -48,7 +51,19 @@ def list_template(
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
-    """Return a template of a list of tensors with these shapes, whose types repeat in turn, and of the operand."""
+    """Return a template of a list of tensors and a number.
+
+    Args:
+        label: The label of the cases without the element type.
+        operand: The number, or a `ByDtype` that returns the number for the type under test.
+        shapes: The shapes of the tensors.
+        types: The element types of the tensors, in rotation; None stands for the type under test.
+        layout: The layout of all tensors and results.
+        **fields: Further fields of the template. If `exact` is true, all elements are small integers.
+
+    Returns:
+        The template.
+    """
     domain = integer_values(-9, 9) if fields.get("exact") else NUMBERS
     inputs = [
         tensor(*shape, dtype=dtype, domain=domain, layout=layout)
@@ -75,17 +90,17 @@ LISTS = (
     list_template("several-dtypes", 3, MANY_SHAPES, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
     list_template("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
 )
-"""The templates of functions on lists of tensors."""
+"""The templates that all functions on lists of tensors share."""
 
 FAR_APART = [
     tensor(509, domain=NUMBERS),
     tensor(131, 511, domain=NUMBERS, layout=strides(1031, 2)),
     tensor(65_537, domain=NUMBERS),
 ]
-"""Large tensors, one of which has gaps between its elements."""
+"""A list of large tensors, the second of which has gaps between its elements."""
 
 ABSORBING_NUMBER_REASONS = {"by-(0|inf|nan)": "0, infinity and NaN determine the result for every element"}
-"""The reason why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reason why an implementation with a coarse error passes cases with these numbers, by a pattern of labels."""
 
 
 @cases_for(
@@ -108,7 +123,10 @@ def foreach_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _with_number_as_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Return the template with its number as a tensor of shape `sizes`, in float32 for a fraction of integers."""
+    """Return the template with its number as a tensor, which has the shape `template.sizes`.
+
+    The tensor has the type under test, or float32 if this type is bool or an integer type and the number is a float.
+    """
     value = template.argument("other")
 
     def number_as_tensor(dtype: Dtype) -> TensorSpec:
@@ -120,12 +138,15 @@ def _with_number_as_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]
 
 
 def _has_factor_with_axes(prototype: Prototype, case: Case) -> bool:
-    """Return whether the factor is a tensor with axes."""
+    """Return whether the factor `other` is a tensor with at least one axis."""
     return bool(case.arguments["other"].shape)
 
 
 def _promotes_list(prototype: Prototype, case: Case) -> bool:
-    """Return whether the number, or the tensor with the number, is of a higher category than a tensor of the list."""
+    """Return whether type promotion with the number changes the category of a tensor in the list.
+
+    The categories in ascending order are bool, integer, floating-point and complex.
+    """
     operand = case.arguments["other"]
     least = (
         category(operand.dtype)

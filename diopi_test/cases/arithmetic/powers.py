@@ -1,4 +1,9 @@
-"""Cases of powers of tensors and of numbers."""
+"""Cases of powers: base and exponent are tensors, or one of them is a number.
+
+A pattern is a template that has only the shapes and layouts of operands. A domain is a set of values from which the
+elements of a tensor are drawn. If a form takes a number as an operand, it ignores the domain of this operand and uses
+the number in the template's arguments. A case is non-discriminating if an implementation with a coarse error passes it.
+"""
 
 from __future__ import annotations
 
@@ -31,49 +36,52 @@ NO_POWER_REASONS = {
     "to-(0|nan|no-power)|ends-to-0.0": "every power with the exponent 0 is 1, and with the exponent NaN it is NaN",
     "negative-to-third": "a negative base with a fractional exponent gives NaN",
 }
-"""Reasons why many wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reasons why cases are non-discriminating, by a regular expression for labels."""
 
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
-"""Special values and numbers whose powers are exact."""
+"""A domain of zeros, infinities, NaN, and numbers whose powers with small integer exponents are exact."""
 
 BASES: Mapping[str, Domain] = {
     "input": by_kind(uniform(0.2, 3), integer_values(-5, 5)),
     "exponent": by_kind(uniform(-3, 3), integer_values(0, 5)),
 }
-"""The domains of bases and exponents."""
+"""The domains of ordinary bases and exponents."""
 
 EXPONENTS = {
     **{"0": 0.0, "1": 1, "2": 2, "half": 0.5, "minus-half": -0.5, "minus-1": -1, "3": 3.0, "minus-2": -2.0},
     **{"inf": inf, "nan": nan},
 }
-"""The exponents by label."""
+"""Exponents of `BASES` by the end of the label."""
 
 WHOLE_OR_THIRD = {"3": 3, "minus-2": -2.0, "third": 1 / 3}
-"""Exponents for negative bases by label."""
+"""Exponents of negative bases by the end of the label: the power with an exponent of 1/3 is NaN for real bases."""
 
 OF_TRUTHS = vary_argument("to", "exponent", {"2": 2, "no-power": 0, "half": 0.5})
-"""The exponents for truth values by label."""
+"""Exponents of bases of type bool, by the label of the template."""
 
 FAR = vary_argument("far", "exponent", (64, 101))
-"""Exponents whose powers exceed integer types."""
+"""Exponents by label whose powers exceed the range of every integer type, and therefore wrap around."""
 
 WIDE_POWERS = {"input": choice([3, -3, 7]), "exponent": integer_values(20, 22)}
-"""Bases and exponents whose powers need up to 63 bits."""
+"""Domains of bases and exponents whose powers need up to 63 bits, more than float64 represents exactly."""
 
 NEGATIVE = {"input": uniform(-3, -0.3), "exponent": integer_values(-4, 4)}
-"""Negative bases with integer exponents."""
+"""Domains of negative bases and of integer exponents."""
 
 INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": integer_values(-3, 2)}
-"""Integer bases with exponents below 0."""
+"""Domains of integer bases and of exponents that may be negative: the power is then 0, 1 or −1."""
 
 TRUTHS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
-"""Truth values as bases and exponents."""
+"""Domains of bases and exponents of type bool."""
 
 SUBNORMAL_BASES: Mapping[str, Domain] = {
     "input": tiny_multiples(0.0, 0.25, 0.375, 0.5, 0.75, -0.5),
     "exponent": choice([-0.5, 0.5, -0.25]),
 }
-"""Subnormal numbers that are large compared with half an ulp."""
+"""Domains of bases that are zero or subnormal, and of exponents that give normal results, except for negative bases.
+
+A kernel that flushes subnormal bases to zero returns 0 or infinity.
+"""
 
 POWERS = (
     *ROW.variants(BASES, vary_argument("to", "exponent", EXPONENTS)),
@@ -84,7 +92,7 @@ POWERS = (
     *TABLE.variants({"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, FAR, signed),
     *TABLE.variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8]),
 )
-"""Templates of powers of tensors with a number as exponent."""
+"""Templates of powers of a tensor for all forms: the exponent is a number or a tensor."""
 
 BY_TENSOR = (
     pattern_template("row", (2, 12), (1,)).with_domains(
@@ -93,7 +101,7 @@ BY_TENSOR = (
     TABLE.with_domains(INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
     TABLE.with_domains(TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
 )
-"""Templates of powers with a tensor of exponents."""
+"""Templates of powers of a tensor whose exponent is a tensor."""
 
 BY_NUMBER = (
     ROW.with_domains(
@@ -101,7 +109,7 @@ BY_NUMBER = (
     ),
     BASIC_ROW.with_domains(TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
 )
-"""Templates of powers with a truth value as exponent."""
+"""Templates of powers of a tensor whose exponent is the truth value True."""
 
 BY_NUMBER_OF_ANY_TYPE = (
     ROW.with_domains({"input": integer_values(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
@@ -112,12 +120,12 @@ BY_NUMBER_OF_ANY_TYPE = (
     ),
     *BASIC_ROW.variants(TRUTHS, OF_TRUTHS, [Dtype.bool], case_class=CALLERS),
 )
-"""Templates of integer bases with exponents that are not integers."""
+"""Templates of integer and bool bases whose exponent is a number of another kind, which changes the result type."""
 
 
 @cases_for("diopiPowTensor", non_discriminating=NO_POWER_REASONS)
 def power_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of powers of a tensor with a tensor or a number as exponent."""
+    """Return the cases of powers of a tensor whose exponent is a tensor or a number."""
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     templates = [*Elementwise(prototype).distribute(BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
     if prototype.form in ("plain", "inplace"):
@@ -138,13 +146,13 @@ def power_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 ONE_POWER_REASON = "every power of 1 is 1, and every power of NaN is NaN"
-"""The reason why many wrong results can pass a case (`non_discriminating`) of powers of 1 or NaN."""
+"""The reason why cases of powers of 1 or NaN are non-discriminating."""
 
 EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
 """The domain of a tensor of exponents."""
 
 NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
-"""The numbers of which powers are computed, by label."""
+"""Bases of powers with a tensor of exponents, by the end of the label."""
 
 OF_NUMBER = (
     *ROW.variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBERS)),
@@ -163,18 +171,18 @@ OF_NUMBER = (
         {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS
     ),
 )
-"""Templates of powers of a number with a tensor of exponents."""
+"""Templates of powers of a number whose exponent is a tensor."""
 
 
 @cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER_REASON})
 def power_of_number_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of powers of a number with a tensor as exponent."""
+    """Return the cases of powers of a number whose exponent is a tensor."""
     usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return Elementwise(prototype).cases([*usual, *OF_NUMBER])
 
 
 def _raises_bool_to_bools(prototype: Prototype, case: Case) -> bool:
-    """Return whether a bool is raised to a tensor of bools."""
+    """Return whether the exponent is a tensor and type promotion of base and exponent gives bool."""
     tensors, numbers = case.operands(prototype)
     is_tensor = isinstance(case.arguments["exponent"], TensorSpec)
     return is_tensor and common_dtype([tensor.dtype for tensor in tensors], numbers) is Dtype.bool

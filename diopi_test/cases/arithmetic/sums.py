@@ -1,4 +1,9 @@
-"""Sums, products, and sums of products: add, sub, mul, addcmul, addcdiv, lerp."""
+"""Cases of sums, products, and sums of products: add, sub, mul, addcmul, addcdiv and lerp.
+
+A pattern is a template that has only the shapes and layouts of operands. A domain is a set of values from which the
+elements of a tensor are drawn. If a form takes a number as an operand, it ignores the domain of this operand and uses
+the number in the template's arguments. A case is non-discriminating if an implementation with a coarse error passes it.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +42,10 @@ F16, F32 = Dtype.float16, Dtype.float32
 """The element types of some templates."""
 
 LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
-"""The element types that a floating-point number changes to a floating-point type."""
+"""Element types that type promotion with a floating-point number changes to float32."""
 
 TERMS = for_both_operands(by_kind(normal(3), full_range))
-"""Ordinary floating-point numbers, and any integers, as both operands."""
+"""Domains of both operands: normally distributed floating-point numbers, or integers from the type's whole range."""
 
 SUMS = (
     *ROW.variants(
@@ -58,7 +63,7 @@ SUMS = (
     ROW.with_domains(for_both_operands(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
     ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True).to_dtype(F32),
 )
-"""Templates of sums and differences with a number."""
+"""Templates of sums and differences for all forms: `other` is a number or a tensor."""
 
 TRUTHS = (
     ROW.with_domains(TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
@@ -66,19 +71,25 @@ TRUTHS = (
     ROW.with_domains(TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
     ROW.with_domains(TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
 )
-"""Templates of sums of truth values."""
+"""Templates of sums of tensors of type bool."""
 
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
-"""Integers of which float32 represents only the last; beside a floating number they are converted first."""
+"""The domain of integers of which float32 represents only the last.
+
+If the other operand is a floating-point number, the function must convert (and round) them before it computes.
+"""
 
 WRAPPED: Arguments = {"other": number_wrapping_to(99), "alpha": 1}
-"""A number that wraps around in the element type."""
+"""The arguments for adding a number outside the range of an integer type, which wraps around to 99."""
 
 BEYOND_INT64 = {"input": choice([-0.0, 1.0]), **dict.fromkeys(("other", "tensor1", "tensor2"), choice([0, 2**62]))}
-"""Floating-point numbers for integer tensors, which are converted before they are multiplied."""
+"""Domains of a floating-point tensor and of int64 tensors, whose product with −3 or with each other exceeds int64.
+
+The function must therefore convert the integers to the floating-point type before it multiplies them.
+"""
 
 LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
-"""Floating-point numbers that are added to integers, by label."""
+"""Arguments by label for adding the floating-point number 2.5 to integers, with a fraction or an integer as `alpha`."""
 
 
 @cases_for(
@@ -87,7 +98,7 @@ LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int
     non_discriminating={"alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times any operand is 0 or NaN"},
 )
 def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of addition and subtraction, with the factor `alpha`."""
+    """Return the cases of input + alpha · other and input − alpha · other."""
     is_add = prototype.base == "diopiAdd"
     without_bool = not is_add and prototype.parameter("other").is_tensor
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
@@ -114,10 +125,10 @@ def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 WIDE_FACTOR = ByDtype(lambda dtype: 2**28 + 1 if dtype is Dtype.int64 else 2**13 + 1)
-"""A large odd factor whose products with the tensors do not overflow."""
+"""A large odd factor for int32 or int64 whose products with `integers_without_overflow(factors=2)` do not overflow."""
 
 FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truth_values_or(True, full_range)))
-"""The domains of the factors of products."""
+"""The domains of both factors of a product."""
 
 PRODUCTS = (
     *ROW.variants(FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})),
@@ -131,7 +142,7 @@ PRODUCTS = (
     ROW.with_domains(FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
     ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True).to_dtype(F32),
 )
-"""Templates of products with a number."""
+"""Templates of products for all forms: `other` is a number or a tensor."""
 
 
 @cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 is 0, and a product with NaN is NaN"})
@@ -157,10 +168,13 @@ def mul_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}
-"""The domains of a tensor and two factors, for floating-point types."""
+"""The domains of `diopiAddcmul` and `diopiAddcdiv` for floating-point types: a summand and two factors.
+
+The values of the divisor `tensor2` keep away from 0.
+"""
 
 THREE_OF_ANY: Mapping[str, Domain] = {name: by_kind(domain, full_range) for name, domain in THREE.items()}
-"""The domains of a tensor and two factors, for all types."""
+"""Like `THREE`, but for integer types with integers from the whole range."""
 
 SUMS_OF_PRODUCTS = (
     *(shapes.with_domains(THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
@@ -175,12 +189,12 @@ SUMS_OF_PRODUCTS = (
     CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
     CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
 )
-"""Templates of `diopiAddcmul`."""
+"""Templates of input + value · tensor1 · tensor2, and of the same with a quotient."""
 
 
 @cases_for("diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two operands is always 0"})
 def addcmul_and_addcdiv_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of adding a scaled product or quotient."""
+    """Return the cases of input + value · tensor1 · tensor2 and input + value · tensor1 / tensor2."""
     templates = [
         *Elementwise(prototype).distribute(THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}),
         *SUMS_OF_PRODUCTS,
@@ -199,13 +213,28 @@ def addcmul_and_addcdiv_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _beyond_int64(prototype: Prototype, arguments: Arguments) -> Iterator[CaseTemplate[Operands]]:
-    """Yield a template of floating-point numbers and integers whose products int64 does not represent."""
+    """Yield a template of a float32 tensor and int64 tensors whose scaled products int64 does not represent.
+
+    Args:
+        prototype: The prototype of the function or form.
+        arguments: The argument for the scale, `alpha` or `value`.
+
+    Yields:
+        The template; none if the function does not accept these types.
+    """
     for template in Elementwise(prototype).mixed_types(BEYOND_INT64, arguments, [(F32, Dtype.int64)]):
         yield template.replace(f"{template.label}-beyond")
 
 
 def _products(dtype: Dtype) -> dict[str, Domain]:
-    """Return domains of a summand and two factors; the type rounds one factor, after which all results are exact."""
+    """Return domains of a summand and two factors for the case that the factors are integers.
+
+    Args:
+        dtype: The floating-point type of the summand, to which the factors are promoted. It cannot represent `tensor1`.
+
+    Returns:
+        The domains by argument name. After `tensor1` is rounded to `dtype`, the function makes no rounding error.
+    """
     return {
         "input": choice([0, -IntegerGap(dtype).first]),
         "tensor1": IntegerGap(dtype).unrepresentable_integers(signs=[1]),
@@ -214,16 +243,16 @@ def _products(dtype: Dtype) -> dict[str, Domain]:
 
 
 SPAN = {"input": normal(3), "end": normal(3, mean=1), "weight": uniform(-0.5, 1.5)}
-"""The domains of start, end and weight of a linear interpolation."""
+"""The domains of the start, the end and the weight of a linear interpolation."""
 
 WEIGHTS = {"below-half": 0.49, "half": 0.5, "int": 2, "negative": -1.3, "third": 2 / 3}
-"""The weights by label."""
+"""Weights by the end of the label: on both sides of ½, where the formula of PyTorch changes, and outside [0, 1]."""
 
 AT_ENDS = {**SPAN, "weight": choice([0.0, 1.0])}
-"""Interpolations at the start and at the end."""
+"""Domains of interpolations with the weights 0 and 1, whose results are the start or the end."""
 
 FEW_WEIGHTS = {"input": SPECIAL_AND_FINITE, "end": SPECIAL_AND_FINITE, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
-"""Special values with few different weights."""
+"""Domains of interpolations between special values, with a few different weights."""
 
 LERPS = (
     *(shapes.with_domains(SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
@@ -236,18 +265,21 @@ LERPS = (
 
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end of the interpolation has the weight 1"})
 def lerp_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of linear interpolation."""
+    """Return the cases of the linear interpolation input + weight · (end − input)."""
     return Elementwise(prototype).cases([*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
 
 
 def _has_bool_operand(prototype: Prototype, case: Case) -> bool:
-    """Return whether an operand is a bool tensor or True."""
+    """Return whether an operand of the case is a tensor of type bool or the number True."""
     tensors, numbers = case.operands(prototype)
     return any(tensor.dtype is Dtype.bool for tensor in tensors) or any(number is True for number in numbers)
 
 
 def _rounds_integer_operand(prototype: Prototype, case: Case) -> bool:
-    """Return whether integers that float32 cannot represent are promoted to float32 by a floating number."""
+    """Return whether a floating-point number promotes int32 or int64 tensors to float32.
+
+    Float32 cannot represent all integers of these types.
+    """
     tensors, numbers = case.operands(prototype)
     if not tensors or not any(isinstance(number, float) for number in numbers):
         return False
