@@ -62,7 +62,7 @@ def with_single_number_near_zero(domain: Domain) -> Domain:
     return draw
 
 
-def _around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
+def _domains_around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
     """Return the domains of the tensor arguments by name, such that the bounds change some values and keep others.
 
     Floating-point values spread around 0 more widely than the bounds. Integers come from the whole range of the type.
@@ -100,7 +100,7 @@ CROSSED_REASON = "if the lower bound exceeds the upper bound, every result is th
 @cases_for("diopiClamp", non_discriminating={"crossed": CROSSED_REASON, "nan-min|nan-max": NAN_BOUND_REASON})
 def clamp_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of clamping to a lower and an upper bound."""
-    domains = _around_bounds(prototype)
+    domains = _domains_around_bounds(prototype)
     usual = Elementwise(prototype).distribute(
         domains, {"min": middle_bound(0, 60, 2, -0.3), "max": middle_bound(1, 180, 90, 1.1)}
     )
@@ -111,12 +111,12 @@ def clamp_cases(prototype: Prototype) -> Iterator[Case]:
 
 def _clamp_by_tensors(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
     """Yield the templates of `diopiClamp` whose bounds are tensors, with the domains of these tensors by name."""
-    either = {**domains, "min": domains["max"]}
-    for shapes in (ROW, pattern_template("matrix", (3, 4), layouts=[transposed, strided])):
-        yield shapes.with_domains(either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
-        yield shapes.with_domains(either, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
-    for shapes in TERNARY:
-        yield shapes.with_domains(domains)
+    exchangeable_domains = {**domains, "min": domains["max"]}
+    for pattern in (ROW, pattern_template("matrix", (3, 4), layouts=[transposed, strided])):
+        yield pattern.with_domains(exchangeable_domains, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
+        yield pattern.with_domains(exchangeable_domains, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
+    for pattern in TERNARY:
+        yield pattern.with_domains(domains)
     ends = choice([0.0, 1.5, inf, -inf, nan, -2.0])
     yield CUBE.with_domains(dict.fromkeys(domains, ends), "special", dtypes=floating)
     yield ROW.with_domains({**domains, "min": uniform(0.5, 1), "max": uniform(-1, 0)}, "crossed")
@@ -124,7 +124,7 @@ def _clamp_by_tensors(prototype: Prototype, domains: Mapping[str, Domain]) -> It
     yield from Elementwise(prototype).mixed_types(dict.fromkeys(domains, SMALL))
 
 
-BOUNDS: Mapping[str, Arguments] = {
+FLOAT_BOUNDS: Mapping[str, Arguments] = {
     "no-min": {"min": None, "max": 0.5},
     "no-max": {"min": 0.5, "max": None},
     "ints": {"min": -1, "max": 2},
@@ -136,7 +136,7 @@ BOUNDS: Mapping[str, Arguments] = {
 }
 """Bounds of floating-point tensors as numbers, by the label of the template. None omits a bound."""
 
-ZEROS = {"input": choice([0.0, -0.0, 1.5, -1.5])}
+SIGNED_ZEROS = {"input": choice([0.0, -0.0, 1.5, -1.5])}
 """Inputs with zeros of both signs. A bound of 0 must not change the sign of a zero, because 0.0 and −0.0 are equal."""
 
 ZERO_BOUNDS: Mapping[str, Arguments] = {
@@ -147,55 +147,57 @@ ZERO_BOUNDS: Mapping[str, Arguments] = {
 }
 """Bounds that are 0.0 or −0.0, by the label of the template."""
 
-INNER = middle_bound(0, 100, 3, 0)
+MIDDLE_BOUND = middle_bound(0, 100, 3, 0)
 """A bound for `INTEGER_BOUNDS` that changes some values of an integer type and keeps others."""
 
-WHOLE_BOUNDS: Mapping[str, Arguments] = {
-    "no-min": {"min": None, "max": INNER},
-    "no-max": {"min": INNER, "max": None},
+INTEGER_BOUNDS: Mapping[str, Arguments] = {
+    "no-min": {"min": None, "max": MIDDLE_BOUND},
+    "no-max": {"min": MIDDLE_BOUND, "max": None},
     "crossed": {"min": 9, "max": 4},
 }
 """Bounds of integer tensors, by the label of the template. None omits a bound."""
 
-HALF_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
+FRACTIONAL_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
 """Bounds for integer tensors that are not integers, by the label of the template."""
 
-HALVES = ROW.variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
+FRACTIONAL_BOUND_TEMPLATES = ROW.variants(
+    {"input": integer_values(-5, 5)}, FRACTIONAL_BOUNDS, [Dtype.int32], inplace=False
+)
 """Templates of an int32 input with bounds that are not integers; the result has a floating-point type."""
 
 
 def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[CaseTemplate[Operands]]:
     """Yield the templates of `diopiClamp` whose bounds are numbers, with the domain of the input by name."""
-    yield from ROW.variants(domains, BOUNDS, [F32, F16])
-    yield from ROW.variants(ZEROS, ZERO_BOUNDS, [F32, F16])
-    yield from ROW.variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
+    yield from ROW.variants(domains, FLOAT_BOUNDS, [F32, F16])
+    yield from ROW.variants(SIGNED_ZEROS, ZERO_BOUNDS, [F32, F16])
+    yield from ROW.variants(domains, INTEGER_BOUNDS, [Dtype.int32, Dtype.uint8])
     yield ROW.with_domains({"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
     yield ROW.with_domains(
         domains, "wrapped-number", {"min": number_wrapping_to(90), "max": number_wrapping_to(170)}, [Dtype.uint8]
     )
     yield from special_value_templates(prototype, {"min": -1.5, "max": 2.5}, floating)
-    yield from HALVES
-    yield from (template.to_dtype(Dtype.int32).replace(case_class=CALLERS) for template in HALVES)
+    yield from FRACTIONAL_BOUND_TEMPLATES
+    yield from (template.to_dtype(Dtype.int32).replace(case_class=CALLERS) for template in FRACTIONAL_BOUND_TEMPLATES)
     yield ROW.with_domains(
         {"input": integer_values(-5, 5)}, "truth-max", {"min": -3, "max": True}, [Dtype.int32, F32], case_class=CALLERS
     )
 
 
-NO_CHOICE = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND_REASON}
+TRIVIAL_BOUND_REASONS = {"at-(minus-)?inf": "no element exceeds an infinite bound", "at-nan": NAN_BOUND_REASON}
 """The reasons why cases with a bound of infinity or NaN are non-discriminating, by a pattern of labels."""
 
-NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
+SINGLE_BOUNDS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
 """Bounds of `diopiClampMin` and `diopiClampMax` by the end of the label."""
 
-SQUARE = pattern_template("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
+SPECIAL_PAIRS = pattern_template("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
 """A pattern that combines all pairs of the 19 special values of a floating-point type."""
 
 
-@cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", non_discriminating=NO_CHOICE)
+@cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", non_discriminating=TRIVIAL_BOUND_REASONS)
 def bound_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of clamping a tensor to one bound, and of the maximum or minimum of two tensors."""
     name = prototype.arguments[1].name
-    domains = _around_bounds(prototype)
+    domains = _domains_around_bounds(prototype)
     templates = [
         *Elementwise(prototype).distribute(
             domains, {name: middle_bound(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}
@@ -203,19 +205,21 @@ def bound_cases(prototype: Prototype) -> Iterator[Case]:
         ROW.with_domains(dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
     ]
     if name in domains:
-        templates.append(SQUARE.with_domains(dict.fromkeys(domains, without_negative_zero), "special"))
+        templates.append(SPECIAL_PAIRS.with_domains(dict.fromkeys(domains, without_negative_zero), "special"))
         templates += Elementwise(prototype).mixed_types({"input": SMALL, name: WIDE})
     else:
-        templates += ROW.variants(domains, vary_argument("at", name, NUMBERS), [F32, F16])
+        templates += ROW.variants(domains, vary_argument("at", name, SINGLE_BOUNDS), [F32, F16])
         templates.append(ROW.with_domains(domains, "wrapped-number", {name: number_wrapping_to(120)}, [Dtype.uint8]))
-        templates += ROW.variants(ZEROS, vary_argument("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
+        templates += ROW.variants(
+            SIGNED_ZEROS, vary_argument("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16]
+        )
         templates += special_value_templates(prototype, {name: -1.5}, floating)
         few_values = {"input": integer_values(-3, 3)}
         templates.append(
             ROW.with_domains(few_values, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False)
         )
-        cut = ROW.with_domains(few_values, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
-        templates.append(cut.to_dtype(Dtype.int32))
+        truncated = ROW.with_domains(few_values, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
+        templates.append(truncated.to_dtype(Dtype.int32))
     return Elementwise(prototype).cases(templates)
 
 

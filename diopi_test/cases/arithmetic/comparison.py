@@ -52,8 +52,8 @@ def with_small_increases(domain: Domain) -> Domain:
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
-        excess = 2.0**-13 if category(dtype) >= 2 else 2**32 if dtype is Dtype.int64 else 0
-        return np.where(rng.permutation(count) % 3 == 0, values + excess, values)
+        increase = 2.0**-13 if category(dtype) >= 2 else 2**32 if dtype is Dtype.int64 else 0
+        return np.where(rng.permutation(count) % 3 == 0, values + increase, values)
 
     return draw
 
@@ -82,7 +82,7 @@ NO_COMPARISON_REASONS = {
 GAP = IntegerGap(F32).first
 """2^24, the first integer whose successor float32 cannot represent."""
 
-POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
+COMPLEX_NUMBERS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
 """A domain of complex numbers: zeros, units, and numbers with a part that is NaN or infinite."""
 
 FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
@@ -99,7 +99,7 @@ COMPARISONS = (
 )
 """Templates of comparisons in which both operands can be tensors, or `other` can be a number."""
 
-TO_NUMBER = (
+NUMBER_COMPARISONS = (
     # No format represents 1/3. Elements of 1/3 rounded to the format equal the number only after it is rounded too.
     ROW.with_domains({"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
     ROW.with_domains({"input": IntegerGap(F16).representable_neighbors()}, "to-whole", {"other": 2049}, [F16]),
@@ -113,11 +113,11 @@ TO_NUMBER = (
 def comparison_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the comparison of a tensor with a tensor or a number, element by element."""
     # Compare bool with a number that distinguishes its values: x > 1 and x < 0 are never true, x ≤ 1 and x ≥ 0 always.
-    truth = int(prototype.base not in ("diopiGt", "diopiLe"))
+    bool_number = int(prototype.base not in ("diopiGt", "diopiLe"))
     few_values = few_numbers(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
-    domains = {"input": few_values, "other": truth_values_or(bool(truth), few_values)}
+    domains = {"input": few_values, "other": truth_values_or(bool(bool_number), few_values)}
     templates = [
-        *Elementwise(prototype).distribute(domains, {"other": by_category(truth, 1, 1.0)}),
+        *Elementwise(prototype).distribute(domains, {"other": by_category(bool_number, 1, 1.0)}),
         *special_value_templates(prototype, {"other": by_category(1, 0, 0.0)}),
         *COMPARISONS,
         *(ROW.with_domains(domains, "", {"other": 1}, [F32]).to_dtype(dtype) for dtype in (F32, Dtype.int64)),
@@ -127,10 +127,13 @@ def comparison_cases(prototype: Prototype) -> Iterator[Case]:
             {"input": few_values, "other": with_small_increases(few_values)}
         )
         templates += Elementwise(prototype).promoted(rounded_in_one_operand)
-        templates.append(TABLE.with_domains(for_both_operands(POINTS), "special", dtypes=complexes))
+        templates.append(TABLE.with_domains(for_both_operands(COMPLEX_NUMBERS), "special", dtypes=complexes))
     else:
-        to_no_element = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
-        templates += [*TO_NUMBER, *ROW.variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
+        unequal_numbers = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
+        templates += [
+            *NUMBER_COMPARISONS,
+            *ROW.variants(domains, unequal_numbers, [Dtype.int32, Dtype.uint8, Dtype.bool]),
+        ]
     return Elementwise(prototype).cases(templates)
 
 
@@ -150,14 +153,14 @@ def truth_values(first: bool) -> Domain:
         The domain.
     """
 
-    def chosen(dtype: Dtype) -> Domain:
+    def choose_domain(dtype: Dtype) -> Domain:
         values: Sequence[complex] = [1, {Dtype.int16: 256, Dtype.int32: 65536, Dtype.int64: 2**32}.get(dtype, 1)]
         if is_inexact(dtype):
             values = [0.25, 0.25j, complex(nan, 0), -1j] if is_complex(dtype) else [0.25, -0.5, nan, inf]
         zeros = [0.0, -0.0] if is_inexact(dtype) else [0]
         return choice([*values, *zeros] if first else [*zeros, *zeros, *values])
 
-    return by_dtype(chosen)
+    return by_dtype(choose_domain)
 
 
 @cases_for(
@@ -246,11 +249,11 @@ def _constant_pair_template(
     Returns:
         The template.
     """
-    left, right_operand = (
+    input_tensor, other_tensor = (
         tensor(*shape, dtype=dtype, domain=choice([value]))
         for shape, dtype, value in zip(shapes, dtypes, values, strict=True)
     )
-    return CaseTemplate(label, (), {"input": left, "other": right_operand}, dtypes=dtypes[:1])
+    return CaseTemplate(label, (), {"input": input_tensor, "other": other_tensor}, dtypes=dtypes[:1])
 
 
 def _near_integer_template(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
@@ -271,7 +274,7 @@ def _near_integer_template(label: str, types: tuple[Dtype, Dtype], distance: int
     return _constant_pair_template(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
 
 
-EQUAL_PAIRS = (
+CONSTANT_PAIRS = (
     *(_constant_pair_template(label, (1.0, 1.0), shapes=shapes) for label, shapes in SHAPES.items()),
     *(_constant_pair_template(label, values, shapes=((3,), (3,))) for label, values in VALUES.items()),
     _constant_pair_template("with-int32", (200, 200), (Dtype.uint8, Dtype.int32)),
@@ -290,21 +293,20 @@ def equal_cases(prototype: Prototype) -> Iterator[Case]:
 
     The second tensor is a copy of the first, or differs from the first in one element.
     """
-    places: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
-    for label, altered in places.items():
-        yield from expand(
-            prototype, [shapes.with_domains({}, label) for shapes in EQUAL_PATTERNS], _derive_altered_copy(altered)
-        )
-    yield from expand(prototype, EQUAL_PAIRS)
+    altered_positions: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
+    for label, positions in altered_positions.items():
+        templates = [pattern.with_domains({}, label) for pattern in EQUAL_PATTERNS]
+        yield from expand(prototype, templates, _derive_altered_copy(positions))
+    yield from expand(prototype, CONSTANT_PAIRS)
     yield from expand(prototype, LARGE_EQUAL, _derive_altered_copy([]))
     yield from expand(prototype, [LARGE_DIFFERENT], _derive_altered_copy([-1]))
 
 
-def _derive_altered_copy(places: Sequence[int]) -> Derive[Any]:
+def _derive_altered_copy(positions: Sequence[int]) -> Derive[Any]:
     """Return a function that derives the arguments `input` and `other` from a template and an element type.
 
     Args:
-        places: The positions, in row-major order, at which `other` differs from `input` as little as the type allows.
+        positions: The positions, in row-major order, at which `other` differs from `input` by the smallest step.
 
     Returns:
         The function, for `expand`.
@@ -313,14 +315,16 @@ def _derive_altered_copy(places: Sequence[int]) -> Derive[Any]:
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         original, copy = template.sizes[0], template.sizes[-1]
 
-        def altered(values: Mapping[str, Any]) -> NDArray[Any]:
-            copy = np.array(values["input"], order="C")
-            flat = copy.reshape(-1)
-            flat[places] = flat[places] * (1 + format_of(dtype).epsilon) if is_inexact(dtype) else flat[places] ^ 1
-            return copy
+        def alter_input(values: Mapping[str, Any]) -> NDArray[Any]:
+            array = np.array(values["input"], order="C")
+            flat = array.reshape(-1)
+            flat[positions] = (
+                flat[positions] * (1 + format_of(dtype).epsilon) if is_inexact(dtype) else flat[positions] ^ 1
+            )
+            return array
 
         domain = by_kind(normal(), full_range)
-        return {"input": replace(original, domain=domain), "other": replace(copy, compute=altered)}
+        return {"input": replace(original, domain=domain), "other": replace(copy, compute=alter_input)}
 
     return operands
 

@@ -58,24 +58,24 @@ F32, F64 = Dtype.float32, Dtype.float64
 EXACT_TABLE = TABLE.replace(exact=True)
 """A pattern of a 9 × 11 matrix and a column, for operands whose results have no rounding error."""
 
-OF_ENDS = for_both_operands(ENDS)
+ENDS_AS_OPERANDS = for_both_operands(ENDS)
 """Domains of both operands: zeros, small numbers, infinities and NaN."""
 
 OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 """The floating-point types except float32."""
 
-OFF_JUMPS = (
+QUOTIENT_PATTERNS = (
     BASIC_ROW.replace(dtypes=floating),
     pattern_template("long", (1031,)),
     pattern_template("layouts", (4, 6), layouts=[transposed, strided], result_layout=strided),
 )
-"""The patterns of `cases_off_jumps`."""
+"""The patterns of `cases_away_from_jumps`."""
 
 
-def cases_off_jumps(
+def cases_away_from_jumps(
     prototype: Prototype,
     label: str = "",
-    patterns: Iterable[CaseTemplate[Operands]] = OFF_JUMPS,
+    patterns: Iterable[CaseTemplate[Operands]] = QUOTIENT_PATTERNS,
     **arguments: Any,
 ) -> Iterator[Case]:
     """Return cases whose quotients of `input` and `other` are not close to integers.
@@ -95,26 +95,28 @@ def cases_off_jumps(
     def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         dividend, divisor = template.sizes[0], template.sizes[-1]
         shape = np.broadcast_shapes(dividend.shape, divisor.shape)
-        by_tensor = prototype.parameter("other").is_tensor
+        is_tensor = prototype.parameter("other").is_tensor
         return {
             "_quotient": tensor(*shape, dtype=F64, domain=non_integers(-6, 6, margin=0.15), layout=dividend.layout),
-            "other": replace(divisor, domain=log_uniform(-2, 2)) if by_tensor else -1.375,
+            "other": replace(divisor, domain=log_uniform(-2, 2)) if is_tensor else -1.375,
             "input": replace(dividend, shape=shape, compute=lambda values: values["_quotient"] * values["other"]),
         }
 
-    return expand(prototype, [shapes.with_domains({}, label, arguments) for shapes in patterns], operands)
+    return expand(prototype, [pattern.with_domains({}, label, arguments) for pattern in patterns], operands)
 
 
-DIVISION: Mapping[str, Domain] = {
+DIVISION_DOMAINS: Mapping[str, Domain] = {
     "input": by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
     "other": by_kind(log_uniform(-6, 6), nonzero(integer_values(-9, 9))),
 }
 """Domains of the operands of a division without rounding; integer divisors are not 0."""
 
-TRUE: Arguments = {"rounding_mode": RoundMode.none}
+UNROUNDED: Arguments = {"rounding_mode": RoundMode.none}
 """The argument for a division whose result is not rounded to an integer."""
 
-DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **TRUE)
+NUMBER_DIVISORS = vary_argument(
+    "by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **UNROUNDED
+)
 """Arguments of divisions without rounding by a number, by the label of the template."""
 
 
@@ -127,23 +129,27 @@ DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "thi
 def div_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of division, with and without a rounding mode."""
     templates = [
-        *Elementwise(prototype).distribute(DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
-        *special_value_templates(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
-        *ROW.variants(DIVISION, DIVISORS),
-        *Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
-        *Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
-        *ROUNDED,
+        *Elementwise(prototype).distribute(DIVISION_DOMAINS, {"other": by_category(2, -7, 1.7), **UNROUNDED}),
+        *special_value_templates(prototype, {"other": by_category(0, 0, -0.0), **UNROUNDED}),
+        *ROW.variants(DIVISION_DOMAINS, NUMBER_DIVISORS),
+        *Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, UNROUNDED, exact=False),
+        *Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)}, UNROUNDED, exact=False),
+        *ROUNDED_DIVISIONS,
     ]
     if prototype.form == "scalar":
-        templates.append(ROW.with_domains(DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
+        templates.append(
+            ROW.with_domains(DIVISION_DOMAINS, "float-number", {"other": 2.5, **UNROUNDED}, [Dtype.int32, Dtype.bool])
+        )
         templates += [_wrapped_number_template(mode) for mode in RoundMode if mode != RoundMode.END]
     if not prototype.is_inplace:
-        templates += Elementwise(prototype).promoted(dividends, TRUE)
-        wide = {"input": uniform(2**40, 2**50), "other": uniform(-9, 9)}
-        templates += Elementwise(prototype).mixed_types(wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
+        templates += Elementwise(prototype).promoted(dividends, UNROUNDED)
+        wide_domains = {"input": uniform(2**40, 2**50), "other": uniform(-9, 9)}
+        templates += Elementwise(prototype).mixed_types(
+            wide_domains, UNROUNDED, [(Dtype.int64, Dtype.complex128)], exact=False
+        )
     yield from Elementwise(prototype).cases(templates)
     for mode in (RoundMode.trunc, RoundMode.floor):
-        yield from cases_off_jumps(prototype, mode.name, rounding_mode=mode)
+        yield from cases_away_from_jumps(prototype, mode.name, rounding_mode=mode)
 
 
 def dividends(dtype: Dtype) -> dict[str, Domain]:
@@ -156,13 +162,13 @@ def dividends(dtype: Dtype) -> dict[str, Domain]:
         The domains of `input` and `other`: dividends that the type cannot represent, and divisors of the rounded
         dividends.
     """
-    whole_numbers = [
+    numbers = [
         IntegerGap(dtype).first + 3,
         -IntegerGap(dtype).first - 3,
         *([IntegerGap.ABOVE_FLOAT16] if dtype is Dtype.float16 else []),
     ]
     return {
-        "input": choice(whole_numbers),
+        "input": choice(numbers),
         "other": choice([IntegerGap(dtype).prime_factor, -IntegerGap(dtype).prime_factor]),
     }
 
@@ -173,9 +179,11 @@ def _rounded_quotient_templates(mode: RoundMode) -> list[CaseTemplate[Operands]]
     negative: Arguments = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
     by_ends = f"{mode.name}-ends-by"
     return [
-        EXACT_TABLE.with_domains(WHOLE, f"{mode.name}-whole", negative, numeric),
-        *EXACT_TABLE.variants(OF_ENDS, vary_argument(by_ends, "other", (2.0, -inf, 0.0, nan), **rounding), [F32]),
-        *EXACT_TABLE.variants(OF_ENDS, vary_argument(by_ends, "other", (-inf,), **rounding), OTHER_FLOATS),
+        EXACT_TABLE.with_domains(SMALL_INTEGERS, f"{mode.name}-whole", negative, numeric),
+        *EXACT_TABLE.variants(
+            ENDS_AS_OPERANDS, vary_argument(by_ends, "other", (2.0, -inf, 0.0, nan), **rounding), [F32]
+        ),
+        *EXACT_TABLE.variants(ENDS_AS_OPERANDS, vary_argument(by_ends, "other", (-inf,), **rounding), OTHER_FLOATS),
     ]
 
 
@@ -188,33 +196,33 @@ def _wrapped_number_template(mode: RoundMode) -> CaseTemplate[Operands]:
     return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
 
 
-WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
+SMALL_INTEGERS = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
 """Domains of small integers, whose quotients the function rounds; divisors are not 0."""
 
-TENTHS = {"input": integer_values(1, 20), "other": choice([0.1, -0.1, 0.7])}
+INEXACT_DIVISORS = {"input": integer_values(1, 20), "other": choice([0.1, -0.1, 0.7])}
 """Domains of integers and of the divisors ±0.1 and 0.7, which no floating-point type represents exactly.
 
 The exact quotient of such numbers is close to an integer, and may be below it.
 """
 
-NEAR_LEAST = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2, -2)}
+TINY_OPERANDS = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2, -2)}
 """Domains of operands of a few times the smallest normal number, whose remainders are subnormal."""
 
-OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
+TINY_DIVIDEND = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
 """A dividend: 3.5 times the smallest normal number of the type."""
 
-TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
+TINY_DIVISOR = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
 """The argument for a divisor of −2 times the smallest normal number of the type."""
 
-BY_LEAST: Mapping[str, Arguments] = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
+FLOOR_BY_TINY: Mapping[str, Arguments] = {"floor-near-least": {**TINY_DIVISOR, "rounding_mode": RoundMode.floor}}
 """The arguments of a floor division by −2 times the smallest normal number, by the label of the template."""
 
-ROUNDED = (
+ROUNDED_DIVISIONS = (
     *_rounded_quotient_templates(RoundMode.trunc),
     *_rounded_quotient_templates(RoundMode.floor),
-    *EXACT_TABLE.variants(NEAR_LEAST, BY_LEAST, floating),
+    *EXACT_TABLE.variants(TINY_OPERANDS, FLOOR_BY_TINY, floating),
     EXACT_TABLE.with_domains(
-        TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
+        INEXACT_DIVISORS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
     ),
 )
 """Templates of divisions whose quotients are rounded to integers."""
@@ -231,7 +239,7 @@ NO_REMAINDER_REASONS = {
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
 """A domain of divisors that are multiples of ¼, so that remainders of integers are exact."""
 
-SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}
+REMAINDER_INTEGERS = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}
 """Domains of small integers, of which one remainder in three is 0; divisors are not 0."""
 
 
@@ -248,7 +256,7 @@ def _large_power(dtype: Dtype) -> float:
     return 2.0 ** (format_of(dtype).precision - 2)
 
 
-HIGH = by_dtype(lambda dtype: integer_values(int(_large_power(dtype) / 2), int(_large_power(dtype))))
+LARGE_INTEGERS = by_dtype(lambda dtype: integer_values(int(_large_power(dtype) / 2), int(_large_power(dtype))))
 """A domain of large integers whose remainders by multiples of ¼ are exact and whose quotients are large."""
 
 FOURS: Mapping[str, Arguments] = {"whole-4": {"input": 20, "other": 4}}
@@ -257,13 +265,13 @@ FOURS: Mapping[str, Arguments] = {"whole-4": {"input": 20, "other": 4}}
 NEGATIVE_FOURS: Mapping[str, Arguments] = {**FOURS, "whole--4": {"input": -20, "other": -4}}
 """Like `FOURS`, and also with the dividend −20 or the divisor −4."""
 
-BELOW_HIGHEST = ByDtype(lambda dtype: _large_power(dtype) - 1)
-"""A dividend for `HIGH`: the largest integer below `_large_power`."""
+LARGE_DIVIDEND = ByDtype(lambda dtype: _large_power(dtype) - 1)
+"""A dividend for `LARGE_INTEGERS`: the largest integer below `_large_power`."""
 
-FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
+LARGEST_NUMBERS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
 """A domain of the largest and the lowest finite number of the type."""
 
-FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
+LOWEST_NUMBER = ByDtype(lambda dtype: -format_of(dtype).largest)
 """The lowest finite number of the type."""
 
 SUBNORMAL_NUMBER = ByDtype(lambda dtype: format_of(dtype).tiny / 4)
@@ -279,31 +287,35 @@ The vector kernels of PyTorch return a wrong remainder for such operands.
 """
 
 REMAINDERS = (
-    *EXACT_TABLE.variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed)),
-    *EXACT_TABLE.variants(SMALL_WHOLE, FOURS, [Dtype.uint8]),
-    *EXACT_TABLE.variants(OF_ENDS, _arguments_at_ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32]),
-    *EXACT_TABLE.variants(OF_ENDS, _arguments_at_ends(-inf), OTHER_FLOATS),
-    TABLE.with_domains(NEAR_LEAST, "near-least", {**TWICE_LEAST, "input": OF_LEAST}, floating),
+    *EXACT_TABLE.variants(REMAINDER_INTEGERS, NEGATIVE_FOURS, (*floating, *signed)),
+    *EXACT_TABLE.variants(REMAINDER_INTEGERS, FOURS, [Dtype.uint8]),
+    *EXACT_TABLE.variants(ENDS_AS_OPERANDS, _arguments_at_ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32]),
+    *EXACT_TABLE.variants(ENDS_AS_OPERANDS, _arguments_at_ends(-inf), OTHER_FLOATS),
+    TABLE.with_domains(TINY_OPERANDS, "near-least", {**TINY_DIVISOR, "input": TINY_DIVIDEND}, floating),
     TABLE.with_domains(
-        {"input": subnormal, "other": FAR_ENDS}, "subnormal", {"input": 2.0, "other": FAR_END}, floating
+        {"input": subnormal, "other": LARGEST_NUMBERS}, "subnormal", {"input": 2.0, "other": LOWEST_NUMBER}, floating
     ),
     ROW.with_domains(
-        {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True
+        {"input": LARGE_INTEGERS, "other": QUARTERS},
+        "far",
+        {"input": LARGE_DIVIDEND, "other": -0.75},
+        floating,
+        exact=True,
     ),
 )
 """Templates of remainders for all forms: either operand may be a number, or both may be tensors."""
 
-TRUTHS_BY_NUMBER = {"input": choice([True, False]), "other": choice([1, 3, -2])}
+BOOL_DIVIDENDS = {"input": choice([True, False]), "other": choice([1, 3, -2])}
 """Domains of truth values and of the integers by which they are divided."""
 
-EXACT_HABIT: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
+EXACT_CALLER_FIELDS: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
 """Fields of templates of exact results for calls with unusual types, which frameworks make."""
 
-BY_NUMBER = (
+REMAINDERS_BY_NUMBER = (
     ROW.with_domains({"input": integer_values(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
     ROW.with_domains({"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]),
-    BASIC_ROW.with_domains(TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
-    BASIC_ROW.with_domains(TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
+    BASIC_ROW.with_domains(BOOL_DIVIDENDS, "by-3", {"other": 3}, [Dtype.bool], **EXACT_CALLER_FIELDS),
+    BASIC_ROW.with_domains(BOOL_DIVIDENDS, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_CALLER_FIELDS),
     ROW.with_domains({"input": full_range}, "wrapped-number", {"other": number_wrapping_to(7)}, INTEGERS),
     ROW.with_domains({"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
@@ -323,35 +335,37 @@ def remainder_cases(prototype: Prototype) -> Iterator[Case]:
         ),
     ]
     if prototype.form == "scalar":
-        templates += BY_NUMBER
+        templates += REMAINDERS_BY_NUMBER
     else:
         templates.append(EXACT_TABLE.with_domains(OVERFLOWING_QUOTIENTS, "quotient-overflows", dtypes=[F32, F64]))
-        truths = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
-        by_truths = {"input": integer_values(-9, 9), "other": choice([True])}
+        bool_pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
+        true_divisors = {"input": integer_values(-9, 9), "other": choice([True])}
         templates += Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, include_bool=False)
         templates += Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)})
         templates += Elementwise(prototype).promoted(
             lambda dtype: {"input": IntegerGap(dtype).unrepresentable_integers(), "other": choice([3, -9])}
         )
-        templates += Elementwise(prototype).mixed_types(TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
-        templates += Elementwise(prototype).mixed_types(by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
-    yield from cases_off_jumps(prototype, patterns=(*OFF_JUMPS, *Elementwise(prototype).large_patterns()))
+        templates += Elementwise(prototype).mixed_types(BOOL_DIVIDENDS, {}, bool_pairs, smoke=True, case_class=CALLERS)
+        templates += Elementwise(prototype).mixed_types(
+            true_divisors, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS
+        )
+    yield from cases_away_from_jumps(prototype, patterns=(*QUOTIENT_PATTERNS, *Elementwise(prototype).large_patterns()))
     yield from Elementwise(prototype).cases(templates, large=False)
 
 
-OF_NUMBER = (
+REMAINDERS_OF_NUMBER = (
     *REMAINDERS,
     ROW.with_domains({"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
     ROW.with_domains({"other": choice([7, 5, 11])}, "wrapped-number", {"input": number_wrapping_to(101)}, INTEGERS),
     ROW.with_domains(
         {"other": nonzero(integer_values(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True
     ),
-    BASIC_ROW.with_domains({"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_HABIT),
+    BASIC_ROW.with_domains({"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_CALLER_FIELDS),
     BASIC_ROW.with_domains(
-        {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT
+        {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_CALLER_FIELDS
     ),
-    ROW.with_domains({"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
-    TABLE.with_domains({"other": FAR_ENDS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
+    ROW.with_domains({"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_CALLER_FIELDS),
+    TABLE.with_domains({"other": LARGEST_NUMBERS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
 )
 """Templates of remainders of a number that is divided by a tensor."""
 
@@ -359,6 +373,6 @@ OF_NUMBER = (
 @cases_for("diopiRemainder", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the remainder of a number that is divided by a tensor."""
-    once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
-    usual = Elementwise(prototype).distribute({"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
-    return Elementwise(prototype).cases([*usual, *OF_NUMBER])
+    divisors = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
+    usual = Elementwise(prototype).distribute({"other": divisors}, {"input": by_category(0, 47, -13.7)}, numeric)
+    return Elementwise(prototype).cases([*usual, *REMAINDERS_OF_NUMBER])

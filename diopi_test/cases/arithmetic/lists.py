@@ -33,21 +33,21 @@ Shapes = Sequence[tuple[int, ...]]
 NUMBERS = by_kind(normal(3), full_range)
 """The domain of the tensors: normally distributed floating-point numbers, or integers from the type's whole range."""
 
-THREE: Shapes = ((3, 4), (5,), ())
+THREE_SHAPES: Shapes = ((3, 4), (5,), ())
 """The shapes of a list of three tensors."""
 
 MANY_SHAPES: Shapes = [(n % 4 + 1, 2) for n in range(21)]
 """The shapes of a list of 21 tensors."""
 
-LONG: Shapes = ((1031,), (2, 3))
+LONG_SHAPES: Shapes = ((1031,), (2, 3))
 """The shapes of a list with a long tensor."""
 
 
 def list_template(
     label: str,
     operand: Any,
-    shapes: Shapes = THREE,
-    types: Sequence[Dtype | None] = (None,),
+    shapes: Shapes = THREE_SHAPES,
+    tensor_dtypes: Sequence[Dtype | None] = (None,),
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate[Shape]:
@@ -57,7 +57,7 @@ def list_template(
         label: The label of the cases without the element type.
         operand: The number, or a `ByDtype` that returns the number for the type under test.
         shapes: The shapes of the tensors.
-        types: The element types of the tensors, in rotation; None stands for the type under test.
+        tensor_dtypes: The element types of the tensors, in rotation; None stands for the type under test.
         layout: The layout of all tensors and results.
         **fields: Further fields of the template. If `exact` is true, all elements are small integers.
 
@@ -67,18 +67,18 @@ def list_template(
     domain = integer_values(-9, 9) if fields.get("exact") else NUMBERS
     inputs = [
         tensor(*shape, dtype=dtype, domain=domain, layout=layout)
-        for shape, dtype in zip(shapes, cycle(types), strict=False)
+        for shape, dtype in zip(shapes, cycle(tensor_dtypes), strict=False)
     ]
     return CaseTemplate(label, arguments={"inputs": inputs, "other": operand}, result_layout=layout, **fields)
 
 
-LISTS = (
+LIST_TEMPLATES = (
     list_template("one", -0.3, [(2, 3)]),
     list_template("none", -0.3, []),
     list_template("with-empty", -0.3, [(2,), (0, 3), (4,)]),
     list_template("many", -0.3, MANY_SHAPES),
     list_template("very-many", 3.5, [(n % 3 + 1,) for n in range(150)]),
-    list_template("long", -0.3, LONG, dtypes=[F32, F16]),
+    list_template("long", -0.3, LONG_SHAPES, dtypes=[F32, F16]),
     list_template("transposed", 2.5, layout=transposed),
     list_template("strided", 2.5, layout=strided),
     *(
@@ -88,11 +88,11 @@ LISTS = (
     list_template("wide", 2**53 + 1, dtypes=[Dtype.int64]),
     list_template("one-element", 1.5, sizes=(1,), dtypes=[F16]),
     list_template("several-dtypes", 3, MANY_SHAPES, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
-    list_template("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
+    list_template("float-number", 2.0, tensor_dtypes=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
 )
 """The templates that all functions on lists of tensors share."""
 
-FAR_APART = [
+LARGE_TENSORS = [
     tensor(509, domain=NUMBERS),
     tensor(131, 511, domain=NUMBERS, layout=strides(1031, 2)),
     tensor(65_537, domain=NUMBERS),
@@ -114,12 +114,12 @@ def foreach_cases(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
     templates: Sequence[CaseTemplate[Shape]] = [
         list_template("three", number, dtypes=DtypeSelection.all, smoke=True),
-        *LISTS,
+        *LIST_TEMPLATES,
         list_template("models", number, [(263, 257), (4097,), (1, 3, 1, 5)], large=True),
-        list_template("far-apart", number, dtypes=[F16], large=True).replace(arguments={"inputs": FAR_APART}),
+        list_template("far-apart", number, dtypes=[F16], large=True).replace(arguments={"inputs": LARGE_TENSORS}),
     ]
-    by_tensor = prototype.parameter("other").is_tensor
-    return expand(prototype, map(_with_number_as_tensor, templates) if by_tensor else templates)
+    takes_tensor = prototype.parameter("other").is_tensor
+    return expand(prototype, map(_with_number_as_tensor, templates) if takes_tensor else templates)
 
 
 def _with_number_as_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
@@ -131,8 +131,8 @@ def _with_number_as_tensor(template: CaseTemplate[Shape]) -> CaseTemplate[Shape]
 
     def number_as_tensor(dtype: Dtype) -> TensorSpec:
         number = value.resolve(dtype) if isinstance(value, ByDtype) else value
-        lifted = isinstance(number, float) and category(dtype) < 2
-        return TensorSpec(template.sizes, F32 if lifted else dtype, choice([number]))
+        is_promoted = isinstance(number, float) and category(dtype) < 2
+        return TensorSpec(template.sizes, F32 if is_promoted else dtype, choice([number]))
 
     return template.replace(arguments={"other": ByDtype(number_as_tensor)})
 
@@ -148,12 +148,12 @@ def _promotes_list(prototype: Prototype, case: Case) -> bool:
     The categories in ascending order are bool, integer, floating-point and complex.
     """
     operand = case.arguments["other"]
-    least = (
+    number_category = (
         category(operand.dtype)
         if isinstance(operand, TensorSpec)
         else category(promote_with_numbers(Dtype.bool, [operand]))
     )
-    return any(category(tensor.dtype) < least for tensor in case.arguments["inputs"])
+    return any(category(tensor.dtype) < number_category for tensor in case.arguments["inputs"])
 
 
 def _is_empty_list(prototype: Prototype, case: Case) -> bool:

@@ -53,25 +53,25 @@ EXPONENTS = {
 }
 """Exponents of `BASES` by the end of the label."""
 
-WHOLE_OR_THIRD = {"3": 3, "minus-2": -2.0, "third": 1 / 3}
+NEGATIVE_BASE_EXPONENTS = {"3": 3, "minus-2": -2.0, "third": 1 / 3}
 """Exponents of negative bases by the end of the label: the power with an exponent of 1/3 is NaN for real bases."""
 
-OF_TRUTHS = vary_argument("to", "exponent", {"2": 2, "no-power": 0, "half": 0.5})
+BOOL_BASE_EXPONENTS = vary_argument("to", "exponent", {"2": 2, "no-power": 0, "half": 0.5})
 """Exponents of bases of type bool, by the label of the template."""
 
-FAR = vary_argument("far", "exponent", (64, 101))
+OVERFLOWING_EXPONENTS = vary_argument("far", "exponent", (64, 101))
 """Exponents by label whose powers exceed the range of every integer type, and therefore wrap around."""
 
-WIDE_POWERS = {"input": choice([3, -3, 7]), "exponent": integer_values(20, 22)}
+WIDE_POWER_DOMAINS = {"input": choice([3, -3, 7]), "exponent": integer_values(20, 22)}
 """Domains of bases and exponents whose powers need up to 63 bits, more than float64 represents exactly."""
 
-NEGATIVE = {"input": uniform(-3, -0.3), "exponent": integer_values(-4, 4)}
+NEGATIVE_BASES = {"input": uniform(-3, -0.3), "exponent": integer_values(-4, 4)}
 """Domains of negative bases and of integer exponents."""
 
-INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": integer_values(-3, 2)}
+NEGATIVE_EXPONENTS = {"input": choice([-3, -1, 1, 2]), "exponent": integer_values(-3, 2)}
 """Domains of integer bases and of exponents that may be negative: the power is then 0, 1 or −1."""
 
-TRUTHS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
+BOOL_OPERANDS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
 """Domains of bases and exponents of type bool."""
 
 SUBNORMAL_BASES: Mapping[str, Domain] = {
@@ -85,40 +85,46 @@ A kernel that flushes subnormal bases to zero returns 0 or infinity.
 
 POWERS = (
     *ROW.variants(BASES, vary_argument("to", "exponent", EXPONENTS)),
-    *ROW.variants(NEGATIVE, vary_argument("negative-to", "exponent", WHOLE_OR_THIRD), [F32, F16, Dtype.complex64]),
+    *ROW.variants(
+        NEGATIVE_BASES, vary_argument("negative-to", "exponent", NEGATIVE_BASE_EXPONENTS), [F32, F16, Dtype.complex64]
+    ),
     *TABLE.variants({"input": ENDS, "exponent": ENDS}, vary_argument("ends-to", "exponent", (-1.0, 3, 0.0)), floating),
     *TABLE.variants(SUBNORMAL_BASES, vary_argument("subnormal-to", "exponent", (-0.5, 0.25)), floating),
-    *ROW.variants(WIDE_POWERS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
-    *TABLE.variants({"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, FAR, signed),
-    *TABLE.variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8]),
+    *ROW.variants(WIDE_POWER_DOMAINS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
+    *TABLE.variants(
+        {"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, OVERFLOWING_EXPONENTS, signed
+    ),
+    *TABLE.variants(
+        {"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, OVERFLOWING_EXPONENTS, [Dtype.uint8]
+    ),
 )
 """Templates of powers of a tensor for all forms: the exponent is a number or a tensor."""
 
-BY_TENSOR = (
+TENSOR_EXPONENTS = (
     pattern_template("row", (2, 12), (1,)).with_domains(
         {"input": ENDS, "exponent": choice([0.5])}, "ends-to-half", dtypes=floating
     ),
-    TABLE.with_domains(INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
-    TABLE.with_domains(TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
+    TABLE.with_domains(NEGATIVE_EXPONENTS, "negative", dtypes=[Dtype.int8, Dtype.int64]),
+    TABLE.with_domains(BOOL_OPERANDS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
 )
 """Templates of powers of a tensor whose exponent is a tensor."""
 
-BY_NUMBER = (
+TRUE_EXPONENTS = (
     ROW.with_domains(
         {"input": integer_values(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS
     ),
-    BASIC_ROW.with_domains(TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
+    BASIC_ROW.with_domains(BOOL_OPERANDS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
 )
 """Templates of powers of a tensor whose exponent is the truth value True."""
 
-BY_NUMBER_OF_ANY_TYPE = (
+PROMOTING_EXPONENTS = (
     ROW.with_domains({"input": integer_values(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
     *ROW.variants(
         {"input": integer_values(0, 9)},
         vary_argument("to-negative-float", "exponent", {"fraction": -1.5, "integer": -2.0}),
         [Dtype.int32, Dtype.uint8],
     ),
-    *BASIC_ROW.variants(TRUTHS, OF_TRUTHS, [Dtype.bool], case_class=CALLERS),
+    *BASIC_ROW.variants(BOOL_OPERANDS, BOOL_BASE_EXPONENTS, [Dtype.bool], case_class=CALLERS),
 )
 """Templates of integer and bool bases whose exponent is a number of another kind, which changes the result type."""
 
@@ -129,19 +135,19 @@ def power_cases(prototype: Prototype) -> Iterator[Case]:
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     templates = [*Elementwise(prototype).distribute(BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
     if prototype.form in ("plain", "inplace"):
-        templates += BY_TENSOR
-        small = {"input": integer_values(1, 4), "exponent": integer_values(0, 5)}
+        templates += TENSOR_EXPONENTS
+        small_integers = {"input": integer_values(1, 4), "exponent": integer_values(0, 5)}
         roots = {"input": choice([IntegerGap.ABOVE_FLOAT16, 4]), "exponent": choice([0.5, 1])}
-        templates += Elementwise(prototype).mixed_types(small, include_bool=False, exact=False)
+        templates += Elementwise(prototype).mixed_types(small_integers, include_bool=False, exact=False)
         templates += Elementwise(prototype).mixed_types(roots, pairs=[(Dtype.int32, F16)], exact=False)
     else:
-        templates += BY_NUMBER
+        templates += TRUE_EXPONENTS
     if prototype.form == "plain":
-        truths = dict.fromkeys(BASES, truth_values_or(True, integer_values(1, 4)))
+        bool_domains = dict.fromkeys(BASES, truth_values_or(True, integer_values(1, 4)))
         pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32), (Dtype.int32, Dtype.bool)]
-        templates += Elementwise(prototype).mixed_types(truths, {}, pairs, exact=False, case_class=CALLERS)
+        templates += Elementwise(prototype).mixed_types(bool_domains, {}, pairs, exact=False, case_class=CALLERS)
     elif prototype.form == "scalar":
-        templates += BY_NUMBER_OF_ANY_TYPE
+        templates += PROMOTING_EXPONENTS
     return Elementwise(prototype).cases(templates)
 
 
@@ -151,11 +157,11 @@ ONE_POWER_REASON = "every power of 1 is 1, and every power of NaN is NaN"
 EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
 """The domain of a tensor of exponents."""
 
-NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
+NUMBER_BASES = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
 """Bases of powers with a tensor of exponents, by the end of the label."""
 
-OF_NUMBER = (
-    *ROW.variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBERS)),
+POWERS_OF_NUMBER = (
+    *ROW.variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBER_BASES)),
     ROW.with_domains({"exponent": integer_values(-4, 4)}, "of-negative", {"input": -1.5}, [F32, F16]),
     *TABLE.variants({"exponent": ENDS}, vary_argument("ends-of", "input", (-2.0, 0.0, 1.0, 0.5))),
     ROW.with_domains({"exponent": EXPONENT}, "of-float", {"input": 1.5}, [Dtype.int32, Dtype.bool]),
@@ -178,7 +184,7 @@ OF_NUMBER = (
 def power_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of powers of a number whose exponent is a tensor."""
     usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
-    return Elementwise(prototype).cases([*usual, *OF_NUMBER])
+    return Elementwise(prototype).cases([*usual, *POWERS_OF_NUMBER])
 
 
 def _raises_bool_to_bools(prototype: Prototype, case: Case) -> bool:

@@ -41,15 +41,15 @@ from diopi_test.cases.type_promotion import IntegerGap
 F16, F32 = Dtype.float16, Dtype.float32
 """The element types of some templates."""
 
-LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
+PROMOTED_DTYPES = [Dtype.int32, Dtype.uint8, Dtype.bool]
 """Element types that type promotion with a floating-point number changes to float32."""
 
-TERMS = for_both_operands(by_kind(normal(3), full_range))
+TERM_DOMAINS = for_both_operands(by_kind(normal(3), full_range))
 """Domains of both operands: normally distributed floating-point numbers, or integers from the type's whole range."""
 
 SUMS = (
     *ROW.variants(
-        TERMS,
+        TERM_DOMAINS,
         {
             "alpha-1": {"other": 2, "alpha": 1},
             "alpha-int": {"other": -3.5, "alpha": -4},
@@ -57,7 +57,7 @@ SUMS = (
             "other-inf": {"other": inf, "alpha": 0.0},
         },
     ),
-    ROW.with_domains(TERMS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
+    ROW.with_domains(TERM_DOMAINS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
     ROW.with_domains({"input": normal(), "other": SPECIAL_AND_FINITE}, "ends-alpha-0", {"other": nan, "alpha": 0}),
     ROW.with_domains(for_both_operands(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
     ROW.with_domains(for_both_operands(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
@@ -65,21 +65,23 @@ SUMS = (
 )
 """Templates of sums and differences for all forms: `other` is a number or a tensor."""
 
-TRUTHS = (
-    ROW.with_domains(TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
-    ROW.with_domains(TERMS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
-    ROW.with_domains(TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
-    ROW.with_domains(TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
+BOOL_SUMS = (
+    ROW.with_domains(TERM_DOMAINS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
+    ROW.with_domains(TERM_DOMAINS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
+    ROW.with_domains(TERM_DOMAINS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
+    ROW.with_domains(
+        TERM_DOMAINS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS
+    ),
 )
 """Templates of sums of tensors of type bool."""
 
-UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
+UNREPRESENTABLE = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 """The domain of integers of which float32 represents only the last.
 
 If the other operand is a floating-point number, the function must convert (and round) them before it computes.
 """
 
-WRAPPED: Arguments = {"other": number_wrapping_to(99), "alpha": 1}
+WRAPPED_NUMBER: Arguments = {"other": number_wrapping_to(99), "alpha": 1}
 """The arguments for adding a number outside the range of an integer type, which wraps around to 99."""
 
 BEYOND_INT64 = {"input": choice([-0.0, 1.0]), **dict.fromkeys(("other", "tensor1", "tensor2"), choice([0, 2**62]))}
@@ -88,7 +90,7 @@ BEYOND_INT64 = {"input": choice([-0.0, 1.0]), **dict.fromkeys(("other", "tensor1
 The function must therefore convert the integers to the floating-point type before it multiplies them.
 """
 
-LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
+PROMOTING_NUMBERS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
 """Arguments by label for adding the floating-point number 2.5 to integers, with a fraction or an integer as `alpha`."""
 
 
@@ -103,15 +105,19 @@ def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
     without_bool = not is_add and prototype.parameter("other").is_tensor
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
     opposite = {"other": -(2.0**24) if is_add else 2.0**24, "alpha": 1}
-    cancelled = ROW.with_domains(UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
-    wrapped = ROW.with_domains(TERMS, "wrapped-number", WRAPPED, INTEGERS)
+    cancelled = ROW.with_domains(UNREPRESENTABLE, "float-number-cancels", opposite, [Dtype.int32], exact=True)
+    wrapped = ROW.with_domains(TERM_DOMAINS, "wrapped-number", WRAPPED_NUMBER, INTEGERS)
     numbers_by_category = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
     templates = [
-        *Elementwise(prototype).distribute(TERMS, numbers_by_category, dtypes),
+        *Elementwise(prototype).distribute(TERM_DOMAINS, numbers_by_category, dtypes),
         *special_value_templates(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
         *SUMS,
-        *(TRUTHS if is_add else ()),
-        *((*ROW.variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
+        *(BOOL_SUMS if is_add else ()),
+        *(
+            (*ROW.variants(TERM_DOMAINS, PROMOTING_NUMBERS, PROMOTED_DTYPES), cancelled, wrapped)
+            if prototype.form == "scalar"
+            else ()
+        ),
         *Elementwise(prototype).promoted(rounded_in_one_operand, {"alpha": 1}),
         *Elementwise(prototype).mixed_types(SMALL_BY_WIDE, {"alpha": 3}, include_bool=not without_bool),
         *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE, {"alpha": 3}),
@@ -148,16 +154,16 @@ PRODUCTS = (
 @cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 is 0, and a product with NaN is NaN"})
 def mul_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of multiplication."""
-    lifted = [
-        ROW.with_domains(FACTORS, "float-number", {"other": 2.5}, LIFTED),
-        ROW.with_domains(UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
+    promoted_products = [
+        ROW.with_domains(FACTORS, "float-number", {"other": 2.5}, PROMOTED_DTYPES),
+        ROW.with_domains(UNREPRESENTABLE, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
         ROW.with_domains(FACTORS, "wrapped-number", {"other": number_wrapping_to(5)}, INTEGERS),
     ]
     templates = [
         *Elementwise(prototype).distribute(FACTORS, {"other": by_category(-1, -5, 1.7)}),
         *special_value_templates(prototype, {"other": by_category(1, -2, -2.0)}),
         *PRODUCTS,
-        *(lifted if prototype.form == "scalar" else ()),
+        *(promoted_products if prototype.form == "scalar" else ()),
         *Elementwise(prototype).mixed_types(SMALL_BY_WIDE),
         *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE),
         *Elementwise(prototype).promoted(
@@ -167,27 +173,29 @@ def mul_cases(prototype: Prototype) -> Iterator[Case]:
     return Elementwise(prototype).cases(templates)
 
 
-THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}
+PRODUCT_DOMAINS = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}
 """The domains of `diopiAddcmul` and `diopiAddcdiv` for floating-point types: a summand and two factors.
 
 The values of the divisor `tensor2` keep away from 0.
 """
 
-THREE_OF_ANY: Mapping[str, Domain] = {name: by_kind(domain, full_range) for name, domain in THREE.items()}
-"""Like `THREE`, but for integer types with integers from the whole range."""
+PRODUCT_DOMAINS_OF_ANY_TYPE: Mapping[str, Domain] = {
+    name: by_kind(domain, full_range) for name, domain in PRODUCT_DOMAINS.items()
+}
+"""Like `PRODUCT_DOMAINS`, but for integer types with integers from the whole range."""
 
 SUMS_OF_PRODUCTS = (
-    *(shapes.with_domains(THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
-    *ROW.variants(THREE_OF_ANY, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
+    *(pattern.with_domains(PRODUCT_DOMAINS_OF_ANY_TYPE, arguments={"value": 0.5}) for pattern in TERNARY),
+    *ROW.variants(PRODUCT_DOMAINS_OF_ANY_TYPE, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
     ROW.with_domains(
-        dict.fromkeys(THREE, integers_without_overflow(factors=2, terms=4)),
+        dict.fromkeys(PRODUCT_DOMAINS, integers_without_overflow(factors=2, terms=4)),
         "without-overflow",
         {"value": 3},
         [Dtype.int32, Dtype.int64],
     ),
-    ROW.with_domains(THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
-    CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
-    CUBE.with_domains(dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
+    ROW.with_domains(PRODUCT_DOMAINS_OF_ANY_TYPE, "value-third", {"value": 1 / 3}, [F32, F16]),
+    CUBE.with_domains(dict.fromkeys(PRODUCT_DOMAINS, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
+    CUBE.with_domains(dict.fromkeys(PRODUCT_DOMAINS, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
 )
 """Templates of input + value · tensor1 · tensor2, and of the same with a quotient."""
 
@@ -196,11 +204,11 @@ SUMS_OF_PRODUCTS = (
 def addcmul_and_addcdiv_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of input + value · tensor1 · tensor2 and input + value · tensor1 / tensor2."""
     templates = [
-        *Elementwise(prototype).distribute(THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}),
+        *Elementwise(prototype).distribute(PRODUCT_DOMAINS_OF_ANY_TYPE, {"value": by_category(1, -3, 1.7)}),
         *SUMS_OF_PRODUCTS,
     ]
     if prototype.base == "diopiAddcmul":
-        truncated = ROW.with_domains(THREE_OF_ANY, "value-truncated", {"value": 2.75}, [Dtype.int32])
+        truncated = ROW.with_domains(PRODUCT_DOMAINS_OF_ANY_TYPE, "value-truncated", {"value": 2.75}, [Dtype.int32])
         templates.append(truncated if prototype.is_inplace else truncated.to_dtype(Dtype.int32))
         templates += Elementwise(prototype).mixed_types(
             {"input": SMALL, "tensor1": SMALL, "tensor2": integer_values(-9, 9)}, {"value": 3}
@@ -208,7 +216,7 @@ def addcmul_and_addcdiv_cases(prototype: Prototype) -> Iterator[Case]:
         templates += Elementwise(prototype).promoted(_products, {"value": 1}, floats_first=True)
         templates += _beyond_int64(prototype, {"value": -1})
     else:
-        templates += Elementwise(prototype).mixed_types(THREE, {"value": 3}, exact=False)
+        templates += Elementwise(prototype).mixed_types(PRODUCT_DOMAINS, {"value": 3}, exact=False)
     return Elementwise(prototype).cases(templates)
 
 
@@ -242,23 +250,23 @@ def _products(dtype: Dtype) -> dict[str, Domain]:
     }
 
 
-SPAN = {"input": normal(3), "end": normal(3, mean=1), "weight": uniform(-0.5, 1.5)}
+LERP_DOMAINS = {"input": normal(3), "end": normal(3, mean=1), "weight": uniform(-0.5, 1.5)}
 """The domains of the start, the end and the weight of a linear interpolation."""
 
 WEIGHTS = {"below-half": 0.49, "half": 0.5, "int": 2, "negative": -1.3, "third": 2 / 3}
 """Weights by the end of the label: on both sides of ½, where the formula of PyTorch changes, and outside [0, 1]."""
 
-AT_ENDS = {**SPAN, "weight": choice([0.0, 1.0])}
+END_DOMAINS = {**LERP_DOMAINS, "weight": choice([0.0, 1.0])}
 """Domains of interpolations with the weights 0 and 1, whose results are the start or the end."""
 
-FEW_WEIGHTS = {"input": SPECIAL_AND_FINITE, "end": SPECIAL_AND_FINITE, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
+SPECIAL_DOMAINS = {"input": SPECIAL_AND_FINITE, "end": SPECIAL_AND_FINITE, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
 """Domains of interpolations between special values, with a few different weights."""
 
 LERPS = (
-    *(shapes.with_domains(SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
-    *ROW.variants(SPAN, vary_argument("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
-    *ROW.variants(AT_ENDS, vary_argument("weight", "weight", (0, 1.0)), DtypeSelection.all, exact=True),
-    CUBE.with_domains(FEW_WEIGHTS, "special", {"weight": 0.25}, floating),
+    *(pattern.with_domains(LERP_DOMAINS, arguments={"weight": 0.7}) for pattern in TERNARY),
+    *ROW.variants(LERP_DOMAINS, vary_argument("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
+    *ROW.variants(END_DOMAINS, vary_argument("weight", "weight", (0, 1.0)), DtypeSelection.all, exact=True),
+    CUBE.with_domains(SPECIAL_DOMAINS, "special", {"weight": 0.25}, floating),
 )
 """Templates of linear interpolations."""
 
@@ -266,7 +274,7 @@ LERPS = (
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end of the interpolation has the weight 1"})
 def lerp_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the linear interpolation input + weight · (end − input)."""
-    return Elementwise(prototype).cases([*Elementwise(prototype).distribute(SPAN, {"weight": 0.3}), *LERPS])
+    return Elementwise(prototype).cases([*Elementwise(prototype).distribute(LERP_DOMAINS, {"weight": 0.3}), *LERPS])
 
 
 def _has_bool_operand(prototype: Prototype, case: Case) -> bool:

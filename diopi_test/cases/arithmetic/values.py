@@ -44,18 +44,18 @@ TERNARY = (
 """Patterns for functions of three tensors: different shapes, which are broadcast, or different layouts."""
 
 
-def by_dtype(chosen: Callable[[Dtype], Domain]) -> Domain:
+def by_dtype(choose_domain: Callable[[Dtype], Domain]) -> Domain:
     """Return a domain that depends on the element type.
 
     Args:
-        chosen: Returns the domain for an element type.
+        choose_domain: Returns the domain for an element type.
 
     Returns:
         The domain.
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        return chosen(dtype)(rng, count, dtype)
+        return choose_domain(dtype)(rng, count, dtype)
 
     return draw
 
