@@ -1,4 +1,4 @@
-"""Cases of all forms of attention, masked softmax, RMS norm and rotary embedding."""
+"""Cases of the attention functions, masked softmax, RMS norm and rotary embedding."""
 
 from diopi_test.cases.attention import customized, flash, masked_softmax, multi_head, rms_norm, rotary
 

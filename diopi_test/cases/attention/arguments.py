@@ -1,4 +1,8 @@
-"""Arguments that all attention functions share, and the registration of cases of a function and of its gradient."""
+"""Arguments that all attention functions share, and the registration of cases of a function and of its gradient.
+
+A template describes cases that differ only in their element type. The `sizes` of the templates are `Heads` objects. A
+case is non-discriminating if an implementation with a coarse error passes it.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +23,28 @@ from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, regi
 from diopi_test.cases.tensors import literal
 
 SMALL_INTEGERS = integer_values(-2, 2)
-"""Integers whose sums of products are exact."""
+"""A domain of integers so small that every element type represents the sums of their products exactly."""
 
 
 def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
-    """Return a value of `TensorSpec.compute` that returns an identity matrix of the shape (rows, 1, rows)."""
+    """Return a function for `TensorSpec.compute` that returns an identity matrix of the shape (rows, 1, rows).
+
+    The matrix is broadcast to all sequences and heads of a tensor of the shape (batch, rows, heads, head size).
+    """
     return lambda values: np.eye(rows)[:, np.newaxis]
 
 
 def queries_keys_values(template: CaseTemplate[Heads], q: Shape, k: Shape) -> dict[str, TensorTemplate]:
-    """Return queries `q`, keys `k`, values `v` and the gradient `g` of the result.
+    """Return the tensor templates of queries `q`, keys `k`, values `v` and the gradient `g` of the result.
 
     Args:
         template: The template.
-        q: The shape of queries and of the gradient.
-        k: The shape of keys and of values.
+        q: The shape of `q` and of `g`.
+        k: The shape of `k` and of `v`.
 
     Returns:
-        The tensors by name. With dropout, `q` and `k` are small integers, and `v` and `g` are identity matrices.
+        The tensor templates by name. With a dropout probability between 0 and 1, `q` and `k` are small integers, and
+        `v` and `g` are identity matrices. The result then shows which weights were dropped.
     """
     layout = template.layout
     if not 0 < template.argument("p_dropout", 0) < 1:
@@ -53,42 +61,45 @@ def numeric_arguments(
     """Return the numeric arguments of a call.
 
     Args:
-        template: The template. Its arguments replace the defaults in `NUMBERS`.
-        names: For arguments with other names in a function: by the usual name, the function's name.
+        template: The template. Its arguments replace the defaults in `NUMBERS`, whose keys are the usual names.
+        names: The names in the function, by the usual name, for arguments that have another name there.
         omitted: The usual names of arguments that the function does not have.
 
     Returns:
-        The arguments by the function's names.
+        The arguments by their names in the function.
     """
     values = {**NUMBERS, **template.arguments}
     return {(names or {}).get(name, name): value for name, value in values.items() if name not in omitted}
 
 
 def log_sum_exp_dtype(dtype: Dtype) -> Dtype:
-    """Return the element type of the logarithms of the sums of exponentials: float64 for float64, else float32."""
+    """Return the element type of the saved logarithms of the sums of exponentials of scores.
+
+    It is float64 if the element type under test, `dtype`, is float64, and otherwise float32.
+    """
     return F64 if dtype is F64 else F32
 
 
 WITHOUT_DROPOUT = {"p_dropout": 0.0, "dropout_p": 0.0, "gen": None, "return_debug_mask": False}
-"""The arguments of all forms that switch dropout off."""
+"""The arguments with which any attention function computes its result without dropout."""
 
 
 def saved_results(
     forward: str, shapes: Mapping[str, Shape], dtype: Dtype, template: CaseTemplate[Heads]
 ) -> dict[str, Any]:
-    """Return the results of the forward function that a gradient function takes.
+    """Return the results of the forward function that the gradient function takes as arguments.
 
-    The reference computes them with a dropout probability of 1 if the template has this probability. Otherwise it
-    computes them without dropout, because dropout is random.
+    The reference computes these results without dropout, because dropout is random. Only if the template's dropout
+    probability is 1 does the reference drop all weights.
 
     Args:
         forward: The name of the forward function.
-        shapes: The shapes of the result and of the logarithms of the sums, in this order, by name.
+        shapes: By name, first the shape of the attention result, then that of the logarithms of the sums.
         dtype: The element type under test.
         template: The template of the gradient's cases.
 
     Returns:
-        The tensors by name.
+        The tensor templates by name.
     """
     result, lse = shapes
     everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.argument("p_dropout") == 1 else {}
@@ -100,9 +111,14 @@ def saved_results(
 
 
 def slopes(sizes: Heads, sequences: int) -> Any:
-    """Return the slopes of ALiBi (linear biases of scores), one per head or one per sequence and head.
+    """Return the tensor template of the slopes of ALiBi, which biases scores by the distance of query and key.
 
-    Return None if `sizes.slopes`, the number of axes of the tensor, is 0.
+    Args:
+        sizes: The sizes of the call. `sizes.slopes` is the number of axes of the tensor.
+        sequences: The number of sequences.
+
+    Returns:
+        A float32 tensor of the shape (heads,) or (sequences, heads); None if `sizes.slopes` is 0.
     """
     shape: Shape = ((), (sizes.heads,), (sequences, sizes.heads))[sizes.slopes]
     return tensor(*shape, domain=uniform(0.1, 1), dtype=F32) if sizes.slopes else None
@@ -119,12 +135,24 @@ def packed_shapes_of(sizes: Heads) -> tuple[Shape, Shape]:
 
 
 def start_positions(lengths: Sequence[int], dtype: Dtype) -> Any:
-    """Return the positions at which the packed sequences begin, and the end of the last one."""
+    """Return a tensor of the positions at which packed sequences begin, followed by the end of the last sequence.
+
+    Args:
+        lengths: The lengths of the sequences.
+        dtype: The element type of the tensor.
+
+    Returns:
+        The tensor template, with len(lengths) + 1 elements.
+    """
     return literal(np.array([0, *accumulate(lengths)]), dtype)
 
 
 def length_bound(lengths: Sequence[int]) -> int:
-    """Return the largest length plus 1, which a call may pass as a bound of the lengths."""
+    """Return the largest length plus 1.
+
+    Functions accept any upper bound of the lengths. A bound that no sequence reaches shows whether a function confuses
+    the bound with a length.
+    """
     return max(lengths, default=0) + 1
 
 
@@ -135,6 +163,14 @@ def register_both(
     forward: Sequence[CaseTemplate[Heads]],
     non_discriminating: Mapping[str, str] = NON_DISCRIMINATING,
 ) -> None:
-    """Register the templates `shared` for a form and its gradient, and the templates `forward` for the form only."""
+    """Register the templates of an attention function and of its gradient.
+
+    Args:
+        name: The name of the function. The gradient has the same name with the suffix `Backward`.
+        derive: Returns the arguments of both functions for a template and the element type under test.
+        shared: The templates of both functions.
+        forward: Further templates of the function `name` only.
+        non_discriminating: The reasons why cases are non-discriminating, by the start of their labels.
+    """
     register(name, templates=(*shared, *forward), derive=derive, non_discriminating=non_discriminating)
     register(f"{name}Backward", templates=shared, derive=derive, non_discriminating=non_discriminating)

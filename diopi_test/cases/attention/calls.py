@@ -1,6 +1,10 @@
-"""Templates of calls of attention that all forms share: sizes, numeric arguments, domains.
+"""Templates of calls that all attention functions share: sizes, numeric arguments and domains.
 
-Numeric arguments have their names in `diopiFlashAttention`. The module of another form states which names differ.
+A template describes cases that differ only in their element type. Numeric arguments have the names of the parameters of
+`diopiFlashAttention`. The module of another attention function translates names that differ.
+
+A call processes a batch of sequences of equal length, or packed sequences: sequences of different lengths, which are
+concatenated in one tensor. Each query of a sequence attends to keys of the same sequence.
 """
 
 from __future__ import annotations
@@ -26,10 +30,13 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 F16, BF16, F32, F64 = floating
-"""The floating-point types."""
+"""The four floating-point types: float16, bfloat16, float32 and float64."""
 
 OPEN: dict[str, Any] = {"case_class": CaseClass.open}
-"""The field of templates whose calls PyTorch leaves undefined: their cases have the class `open`."""
+"""The field of templates whose calls PyTorch leaves undefined.
+
+Their cases have the class `open`: a vendor that fails such a case still conforms.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +44,16 @@ class Heads:
     """The sizes of a call of an attention function.
 
     Attributes:
-        batch: The number of sequences, if all have the same length.
-        queries, keys: The numbers of queries and of keys per sequence; for packed sequences of different lengths, a
-            tuple with the number for each sequence.
-        heads, key_heads: The numbers of heads of queries, and of keys and values.
-        size: The size of a head.
+        batch: The number of sequences of equal length. Most packed calls ignore it.
+        queries, keys: The number of queries and the number of keys per sequence; for packed sequences, a tuple with one
+            number per sequence.
+        heads, key_heads: The number of heads of queries, and the number of heads of keys and values. If there are fewer
+            heads of keys, several heads of queries share each of them.
+        size: The number of elements of a query, a key or a value in one head.
         slopes: The number of axes of the slopes of ALiBi, 1 or 2; 0 for a call without slopes.
-        layout: The order of the axes, such as "BSND", for functions in which the caller chooses the order.
-        mask: The kind of mask, for functions that have a mask.
+        layout: The order of the axes, such as "BSND" (batch, sequence, heads, head size), for functions in which the
+            caller chooses the order.
+        mask: The kind of mask, for functions with a mask argument; see `customized`.
     """
 
     batch: int = 2
@@ -66,22 +75,23 @@ NUMBERS: Mapping[str, Any] = {
     "window_size_right": -1,
     "gen": None,
 }
-"""The default numeric arguments of a call."""
+"""The numeric arguments of a call unless its template replaces them; a window of size −1 is unlimited."""
 
 SEED = 20_240_229
-"""The seed of the generator of dropout."""
+"""The seed of the random generator of dropout; any number will do."""
 
 LONG = 300
-"""A number of keys that exceeds one block of most implementations."""
+"""A number of keys that exceeds the block of keys that most implementations process at once, usually 64 to 256."""
 
 
 def attention_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
-    """Return a template of a call of an attention function.
+    """Return a template of a call with a batch of sequences of equal length.
 
     Args:
-        label: The label of the cases.
-        numbers: Arguments that differ from `NUMBERS`.
-        **fields: Fields of `Heads`, fields of the template, and `layouts`, a mapping of further fields of the template.
+        label: The label of the cases without the element type.
+        numbers: Numeric arguments that differ from `NUMBERS`.
+        **fields: Fields of `Heads`; fields of the template; and `layouts`, a mapping with the template's fields
+            `layout` and `result_layout`, because `layout` is a field of `Heads`.
 
     Returns:
         The template.
@@ -92,24 +102,39 @@ def attention_template(label: str, numbers: Mapping[str, Any] | None = None, **f
 
 
 def square_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
-    """Return a template with as many queries as keys, so that both conventions of a causal mask agree."""
+    """Return a template with as many queries as keys: 6, unless `fields` has other numbers.
+
+    Then it does not matter whether an implementation aligns a causal mask with the first or with the last query. The
+    parameters are those of `attention_template`.
+    """
     return attention_template(label, numbers, **{"queries": 6, "keys": 6, **fields})
 
 
 def packed_template(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Heads]:
-    """Return a template of packed sequences; by default, two sequences of 5 and 4 queries, and 6 and 4 keys."""
+    """Return a template of packed sequences: by default, 5 queries and 6 keys, then 4 queries and 4 keys.
+
+    The parameters are those of `attention_template`.
+    """
     return attention_template(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
 
 
 CAUSAL = {"is_causal": True}
-"""The argument of calls with a causal mask."""
+"""The argument of calls with a causal mask, in which a query does not attend to later keys."""
 
 TRANSPOSED, STRIDED = {"layouts": same_layout(transposed)}, {"layouts": same_layout(strided)}
-"""The fields of templates whose tensors are all transposed, or all strided."""
+"""The arguments of `attention_template` that make the layout of all tensors transposed, or strided."""
 
 
 def window_attributes(preceding: int, following: int) -> Mapping[str, int]:
-    """Return the attributes of a sliding window of this many preceding and following keys."""
+    """Return the arguments of a sliding window by name.
+
+    Args:
+        preceding: The number of keys before the position of the query to which the query attends; −1 for all.
+        following: The number of keys after the position of the query to which the query attends; −1 for all.
+
+    Returns:
+        The arguments.
+    """
     return {"window_size_left": preceding, "window_size_right": following}
 
 
@@ -117,14 +142,14 @@ FAR = {"q": normal(1, 15), "k": normal(1, 15)}
 """Domains of queries and keys for which the exponential of a score overflows unless the maximum is subtracted first."""
 
 LARGE_SCORES = {"q": normal(6)}
-"""A domain of queries with large scores, so that few keys have nonzero weights."""
+"""A domain of queries that give scores of large magnitude, so that few keys have weights that are not close to 0."""
 
 SOME_NAN = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
-"""A domain of queries of which some are NaN."""
+"""A domain of queries of which one element in 49 is NaN."""
 
 
 def _draw_equal_heads(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw heads of 8 equal numbers: ±16, ±32 or ±64."""
+    """Return `count // 8` heads of size 8, each with 8 equal numbers: ±16, ±32 or ±64."""
     return rng.choice([-64.0, -32.0, -16.0, 16.0, 32.0, 64.0], count // 8).repeat(8)
 
 
@@ -141,10 +166,10 @@ EXACT: dict[str, Any] = {
     "exact": ("attention_out", "out"),
     "dtypes": DtypeSelection.all,
 }
-"""Fields of templates with exact weights.
+"""Arguments of `attention_template` for calls whose results have no rounding error.
 
-Every second key has the same score. The scores of the remaining keys are so low that their weights are exactly 0.
-With 4, 8 or 16 keys, the weights are powers of two, and all sums are exact.
+For each query, the keys of one sign have the same score. The scores of the other keys are so low that their weights are
+exactly 0. With 4, 8 or 16 keys, the remaining weights are powers of two, and all sums are exact.
 """
 
 ONE_LENGTH = (
@@ -168,7 +193,7 @@ ONE_LENGTH = (
     attention_template("no-batch", batch=0),
     attention_template("no-queries", queries=0),
 )
-"""Templates of batches of sequences of one length."""
+"""Templates of batches of sequences of equal length."""
 
 GROUPED = (
     attention_template("groups-of-2", heads=6, key_heads=3),
@@ -180,7 +205,10 @@ BOTTOM_RIGHT = (
     attention_template("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN),
     attention_template("causal-few-keys", CAUSAL, queries=7, keys=3, **OPEN),
 )
-"""Causal templates with more keys than queries, or fewer."""
+"""Templates of batches with a causal mask and different numbers of queries and keys.
+
+The standard aligns the mask with the last query and the last key (the bottom right corner); PyTorch leaves this open.
+"""
 
 FEATURES = (
     square_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
@@ -193,24 +221,28 @@ FEATURES = (
     square_template("alibi-of-each", slopes=2),
     square_template("alibi-window", window_attributes(3, 2), slopes=1),
 )
-"""Templates of sliding windows, and of biases by distance (ALiBi)."""
+"""Templates of batches with a sliding window, or with a bias by the distance of query and key (ALiBi)."""
 
 FEW_QUERIES = (
     attention_template("window-few-queries", window_attributes(2, 1), queries=3, keys=7, **OPEN),
     attention_template("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN),
 )
-"""Templates with windows and slopes, and fewer queries than keys."""
+"""Templates of batches with a window or with ALiBi, and fewer queries than keys."""
 
 EXACT_WEIGHTS = (attention_template("exact", keys=16, queries=5, **EXACT),)
-"""The template with exact weights, for the forward function only: gradients use a rounded logarithm."""
+"""The template of a batch with exact weights.
+
+It is for the forward function only: the gradient computes the weights from a logarithm that is rounded.
+"""
 
 RAGGED_EXACT_WEIGHTS = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
-"""The template with exact weights and packed sequences, for the forward function only."""
+"""The template of packed sequences with exact weights, for the forward function only."""
 
 ALIBI_CAUSAL = (square_template("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
-"""The template of ALiBi with a causal mask.
+"""The template of a batch with ALiBi and a causal mask.
 
-It is for the forward function only, because the results that it saves do not suffice to compute the gradients.
+It is for the forward function only, because the gradient cannot be computed from the results that the forward function
+saves.
 """
 
 RAGGED = (
@@ -238,7 +270,7 @@ RAGGED_BOTTOM_RIGHT = (
     packed_template("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),
     packed_template("causal-few-keys", CAUSAL, keys=(3, 4)),
 )
-"""Causal templates of packed sequences with more keys than queries, or fewer."""
+"""Templates of packed sequences with a causal mask and different numbers of queries and keys."""
 
 RAGGED_FEATURES = (
     packed_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
@@ -248,17 +280,17 @@ RAGGED_FEATURES = (
     packed_template("alibi", slopes=1, dtypes=DtypeSelection.all),
     packed_template("alibi-of-each", slopes=2),
 )
-"""Templates of packed sequences with windows and slopes."""
+"""Templates of packed sequences with a sliding window or with ALiBi."""
 
 RAGGED_ALIBI_CAUSAL = (packed_template("alibi-causal", CAUSAL, slopes=1),)
-"""The template of ALiBi with a causal mask and packed sequences, for the forward function only."""
+"""The template of packed sequences with ALiBi and a causal mask, for the forward function only."""
 
-# Large calls have long sequences and few heads, or many heads and few rows, because the time is their product.
+# Large calls have either long sequences or many heads. The time of the reference grows with the product of both.
 
 LARGE_LONG = attention_template(
     "long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64, large=True
 )
-"""A large causal template of one head and a long sequence."""
+"""A large template with a causal mask: one head and a sequence of 2048 positions."""
 
 LARGE_HEADS = square_template(
     "many-heads",
@@ -272,7 +304,7 @@ LARGE_HEADS = square_template(
     dtypes=[BF16],
     large=True,
 )
-"""A large causal template of many heads in bfloat16."""
+"""A large template with a causal mask in bfloat16: 32 heads of queries, which share 8 heads of keys."""
 
 LARGE_WINDOW = attention_template(
     "grouped",
@@ -285,7 +317,7 @@ LARGE_WINDOW = attention_template(
     dtypes=[F16],
     large=True,
 )
-"""A large template with a sliding window, in which four heads share their keys."""
+"""A large template with a sliding window in float16, in which four heads of queries share one head of keys."""
 
 LARGE_PACKED_LONG = packed_template(
     "long",
@@ -297,7 +329,7 @@ LARGE_PACKED_LONG = packed_template(
     size=64,
     large=True,
 )
-"""A large causal template of long packed sequences."""
+"""A large template with a causal mask: packed sequences of very different lengths."""
 
 LARGE_PACKED_HEADS = packed_template(
     "many-heads",
@@ -309,14 +341,14 @@ LARGE_PACKED_HEADS = packed_template(
     dtypes=[BF16],
     large=True,
 )
-"""A large template of packed sequences with many heads in bfloat16."""
+"""A large template of packed sequences in bfloat16: 32 heads of queries, which share 8 heads of keys."""
 
 NON_DISCRIMINATING = {
     "debug-mask": "nothing falls",
     "dropout-everything": "nothing is left, whatever there was",
     "far": "in half precision scores this large decide by their rounding",
 }
-"""Reasons why many wrong results can pass a case (`non_discriminating`), by the start of the label of the case."""
+"""The reasons why an implementation with a coarse error passes cases, by the start of their labels."""
 
 
 # Dropout
@@ -325,16 +357,16 @@ NON_DISCRIMINATING = {
 def dropout_template(
     label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any
 ) -> CaseTemplate[Heads]:
-    """Return a template with dropout whose scores are exact.
+    """Return a template of a batch with dropout.
 
-    The rows of the values, and of the gradient of the result, are those of the identity matrix, so that the result
-    contains the weights and shows which ones were dropped.
+    The values and the gradient of the result are identity matrices (`queries_keys_values`). The result therefore
+    consists of the weights, and shows which weights were dropped.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         p: The probability with which a weight is dropped.
-        rows: The numbers of queries and of keys.
-        seed: The seed of the generator.
+        rows: The number of queries, of keys, and of elements of a head.
+        seed: The seed of the random generator.
         **fields: Further fields of the template.
 
     Returns:
@@ -352,13 +384,13 @@ DROPOUT = (
     dropout_template("dropout-seed-0", seed=0),
     dropout_template("dropout-largest-seed", seed=2**63 - 1),
 )
-"""Templates with dropout."""
+"""Templates of batches with dropout."""
 
 RAGGED_DROPOUT = tuple(t.with_sizes(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
-"""The templates with dropout for packed sequences."""
+"""The templates `DROPOUT` with one packed sequence instead of a batch."""
 
 ALL_DROPPED = (attention_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
-"""The template in which dropout drops every weight."""
+"""The template of a batch in which dropout drops every weight, so that all results are 0."""
 
 RAGGED_ALL_DROPPED = (packed_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
-"""The template of packed sequences in which dropout drops every weight."""
+"""The template of packed sequences in which dropout drops every weight, so that all results are 0."""

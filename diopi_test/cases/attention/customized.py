@@ -1,4 +1,8 @@
-"""Cases of customized flash attention, where the caller chooses a mask and the layout, and of its gradient."""
+"""Cases of customized flash attention and its gradient, for batches and for packed sequences.
+
+The caller chooses a mask and the layout, which is the order of the axes: B stands for the batch, S for the sequence, N
+for the heads, D for the head size, and H for heads and head size in one axis.
+"""
 
 from __future__ import annotations
 
@@ -51,26 +55,26 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal
 
 COPIES = 8
-"""The number of copies of each saved statistic along the last axis."""
+"""The length of the last axis of the saved statistics, along which the functions repeat each number."""
 
 TRIANGLE = 2048
 """The size of the triangular mask for all sequences."""
 
 SAVED_STATISTICS = ("softmax_max", "softmax_sum")
-"""The saved numbers that the backward function receives."""
+"""The results of the forward function that its gradient takes: the maximum and the sum of the exponentials."""
 
 
 def _mask(kind: str, queries: int, keys: int) -> Any:
-    """Return a mask of shape [queries, keys]; masked scores are True.
+    """Return a mask of the shape (queries, keys), which is true for the keys to which a query does not attend.
 
     Args:
-        kind: "triangle" masks the keys after the query's position, "some" every third score, "both" the scores of these
-            two, and "all-but-first" all keys except the first. An empty text stands for no mask.
+        kind: "triangle" masks the keys after the position of the query, "some" masks every third score, "both" masks
+            what either of them masks, and "all-but-first" masks all keys except the first. "" stands for no mask.
         queries: The number of queries.
         keys: The number of keys.
 
     Returns:
-        The mask, or None.
+        The tensor template, or None if there is no mask.
     """
     behind = np.arange(keys) > np.arange(queries)[:, None]
     every_third = (np.arange(queries * keys) % 3 == 1).reshape(queries, keys)
@@ -84,12 +88,21 @@ def _mask(kind: str, queries: int, keys: int) -> Any:
 
 
 def _mask_per_sequence(batch: int, queries: int, keys: int) -> Any:
-    """Return a mask of shape [batch, 1, queries, keys] that differs between the sequences."""
+    """Return a mask of the shape (batch, 1, queries, keys), which masks every fifth score and differs per sequence."""
     return literal((np.arange(batch * queries * keys) % 5 == 1).reshape(batch, 1, queries, keys), Dtype.bool)
 
 
 def _shape_in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
-    """Return the shape of queries or keys in the layout of the call; `rows` is the length of a sequence."""
+    """Return the shape of queries or keys in the layout of the call.
+
+    Args:
+        sizes: The sizes of the call, with one of the layouts "BSND", "BNSD", "BSH" and "SBH".
+        rows: The length of a sequence.
+        heads: The number of heads.
+
+    Returns:
+        The shape.
+    """
     match sizes.layout:
         case "BSND":
             return sizes.batch, rows, heads, sizes.size
@@ -102,9 +115,18 @@ def _shape_in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
 
 
 def _result_templates(forward: str, shape: Shape, result: Shape, template: CaseTemplate[Heads]) -> dict[str, Any]:
-    """Return templates of the results of the forward function that its gradient takes.
+    """Return the results of the forward function that the gradient function takes as arguments.
 
-    There is no dropout, so `softmax_out` is empty and `dropout_mask` is missing.
+    The cases of the gradient have no dropout. Therefore `softmax_out` is empty and `dropout_mask` is missing.
+
+    Args:
+        forward: The name of the forward function.
+        shape: The shape of the statistics without the last axis.
+        result: The shape of the attention result.
+        template: The template of the gradient's cases.
+
+    Returns:
+        The tensor templates by name.
     """
     saved = {
         n: ResultOf(forward, n, extra_arguments=WITHOUT_DROPOUT, unspecified=None)
@@ -137,7 +159,7 @@ def customized_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping
 
 
 def customized_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of the customized attention of packed sequences and its gradient."""
+    """Return the arguments of `diopiCustomizedFlashAttentionVarLen` and its gradient for the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
     max_lengths = length_bound(sizes.queries), length_bound(sizes.keys)
@@ -198,16 +220,17 @@ BATCHED = (
     square_template("alibi", slopes=1, **OPEN),
     square_template("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
 )
-"""Templates of batches in all layouts, with all masks and sizes."""
+"""Templates of batches of sequences of equal length, with all layouts and masks."""
 
 TWO_KINDS = {
     "q": uniform(0.5, 1),
     "k": alternating_rows(8, uniform(0.9, 1), uniform(-1, -0.9)),
     "v": alternating_rows(4, uniform(0.9, 1), uniform(2, 2.2), uniform(0.5, 0.6), uniform(1.2, 1.3)),
 }
-"""Keys of two alternating kinds; values are positive, from another interval for each kind and head.
+"""Domains for two heads of size 4 whose results show the type in which an implementation accumulates.
 
-The sums of these values show the type in which an implementation accumulates.
+Every second key is close to 1 in all elements, and the others are close to −1. The values are positive, from another
+interval for each kind of key and each head. Their long sums lose digits in a 16-bit accumulator.
 """
 
 PACKED = (
@@ -237,10 +260,10 @@ PACKED = (
     packed_template("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN),
     packed_template("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN),
 )
-"""Templates of packed sequences."""
+"""Templates of packed sequences: sequences of different lengths, concatenated in one tensor."""
 
 REASONS = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
-"""Reasons why many wrong results can pass a case (`non_discriminating`), by the start of the label."""
+"""The reasons why an implementation with a coarse error passes cases, by the start of their labels."""
 
 # Only forward functions are tested with dropout: their gradients need a mask that only the implementation knows.
 register_both(

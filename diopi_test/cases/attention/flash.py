@@ -1,4 +1,7 @@
-"""Cases of flash attention of batches and of packed sequences, and of its gradient."""
+"""Cases of flash attention and its gradient, for batches and for packed sequences.
+
+The templates are those of `diopi_test.cases.attention.calls`. This module derives the arguments from their sizes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Cases of scaled masked softmax and of its gradient."""
+"""Cases of scaled masked softmax and of its gradient.
+
+The function scales attention scores, masks some of them, and computes the softmax along the last axis.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,13 @@ from diopi_test.cases.tensors import literal
 
 @dataclass(frozen=True)
 class MaskedScores:
-    """The shapes of the scores and of the mask, and the element type of the mask."""
+    """The sizes of a template of masked softmax.
+
+    Attributes:
+        shape: The shape of the scores.
+        mask: The shape of the mask, which is broadcast to the shape of the scores.
+        dtype: The element type of the mask: bool, or a floating-point type. An element that is not 0 masks a score.
+    """
 
     shape: Shape
     mask: Shape
@@ -37,14 +46,31 @@ def masked_template(
     mask_dtype: Dtype = Dtype.bool,
     **fields: Any,
 ) -> CaseTemplate[MaskedScores]:
-    """Return a template with scores of this shape and a mask of shape `mask`, which is broadcast."""
+    """Return a template of masked softmax.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of the scores.
+        *mask: The shape of the mask, which is broadcast to `shape`.
+        scale: The factor of the scores.
+        triangle: Whether the call masks the keys after the position of each query instead of using the mask.
+        mask_dtype: The element type of the mask.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(
         label, MaskedScores(shape, mask, mask_dtype), {"scale": scale, "fixed_triu_mask": triangle}, **fields
     )
 
 
 def masked_softmax_arguments(template: CaseTemplate[MaskedScores], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiScaledMaskedSoftmax` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiScaledMaskedSoftmax` and its gradient for the sizes of a template.
+
+    Every third element of the mask is true, or −0.5 in a floating-point mask; the other elements are false or 0. The
+    gradient does not take `_input`. It takes `output`, which the reference computes from `_input`.
+    """
     sizes, layout = template.sizes, template.layout
     scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
     every_third = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1
@@ -86,7 +112,7 @@ SOFTMAX = (
     masked_template("triangle", (3, 517, 517), 3, 517, 517, triangle=True, large=True),
     masked_template("rows", (70_001, 3), 70_001, 3, large=True),
 )
-"""The templates of both functions."""
+"""The templates that the function and its gradient share."""
 
 register(
     "diopiScaledMaskedSoftmax",

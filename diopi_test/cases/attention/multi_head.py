@@ -1,4 +1,7 @@
-"""Cases of multi-head attention of batches and of packed sequences, and of its gradient."""
+"""Cases of multi-head attention and its gradient, for batches and for packed sequences.
+
+Most templates are those of `diopi_test.cases.attention.calls`. This module derives the arguments from their sizes.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
-"""The names of attributes of multi-head attention, by their name in the shared templates."""
+"""The names of arguments of multi-head attention that differ from those in the shared templates, by the latter."""
 
 LACKING = ("window_size_left", "window_size_right")
-"""The attributes of the shared templates that multi-head attention does not have."""
+"""The arguments of the shared templates that multi-head attention does not have."""
 
 
 def multi_head_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
@@ -60,7 +63,10 @@ def multi_head_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping
 
 
 def multi_head_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiMultiHeadAttentionVarLen` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiMultiHeadAttentionVarLen` and its gradient for the sizes of a template.
+
+    The start positions of the sequences are int64, or int32 if the template has a batch size of 0.
+    """
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = queries_keys_values(template, q, k)
     max_lengths = length_bound(sizes.queries), length_bound(sizes.keys)
@@ -80,7 +86,11 @@ def multi_head_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) ->
 
 
 def _multi_head_templates(templates: Sequence[CaseTemplate[Heads]]) -> list[CaseTemplate[Heads]]:
-    """Return the templates with one key head per query head, and without a debug mask unless they set one."""
+    """Return shared templates adapted to multi-head attention, which has one key head per query head.
+
+    The result `debug_attn_mask` is omitted unless a template has an override for it. The template "as-many-key-heads"
+    is left out, because it would be a duplicate.
+    """
     results = {"debug_attn_mask": None}
     return [
         t.with_sizes(key_heads=t.sizes.heads).replace(arguments={}, results={**results, **t.results})
@@ -90,11 +100,11 @@ def _multi_head_templates(templates: Sequence[CaseTemplate[Heads]]) -> list[Case
 
 
 WITH_DEBUG_MASK = {"return_debug_mask": True}
-"""The attribute that requests the debug mask, which shows the dropped weights."""
+"""The argument that requests the result `debug_attn_mask`, which shows the dropped weights."""
 
 
 def _debug_mask(*shape: int) -> Mapping[str, ResultOverride]:
-    """Return the override that requests a debug mask of this shape."""
+    """Return the result overrides with which the caller allocates a `debug_attn_mask` of the shape `shape`."""
     return {"debug_attn_mask": ResultOverride(shape=shape)}
 
 

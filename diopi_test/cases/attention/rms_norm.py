@@ -1,4 +1,7 @@
-"""Cases of the RMS norm and of its gradient."""
+"""Cases of the RMS norm and of its gradient.
+
+The RMS norm divides each slice by its root mean square, multiplies it by a weight, and adds a bias.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True)
 class NormSizes:
-    """The sizes of a norm.
+    """The sizes of a template of the RMS norm.
 
     Attributes:
         shape: The shape of the input.
-        axes: The number of last axes that are normalized.
+        axes: The number of axes, counted from the last one, that a slice consists of.
         parameters: The element type of weight and bias; None for the type under test.
     """
 
@@ -35,16 +38,27 @@ class NormSizes:
 
 
 NO_BIAS = {"bias": None, "grad_bias": None}
-"""The arguments and results that a call without bias omits."""
+"""The arguments and results that are NULL in a call without bias."""
 
 NO_PARAMETERS = {**NO_BIAS, "weight": None, "grad_weight": None}
-"""The arguments and results that a call without weight and bias omits."""
+"""The arguments and results that are NULL in a call without weight and bias."""
 
 
 def rms_norm_template(
     label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **fields: Any
 ) -> Any:
-    """Return a template that normalizes the last `axes` axes; the arguments and results `without` are NULL."""
+    """Return a template of the RMS norm or its gradient.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of the input.
+        axes: The number of axes, counted from the last one, that are normalized together.
+        without: The names of arguments and results that are NULL, as keys; None for none.
+        **fields: Further fields of the template; `eps`, by default 0.01; and `parameters` (`NormSizes.parameters`).
+
+    Returns:
+        The template.
+    """
     attributes = {"eps": fields.pop("eps", 1e-2)}
     omitted = without or {}
     sizes = NormSizes(shape, axes, fields.pop("parameters", None))
@@ -54,7 +68,10 @@ def rms_norm_template(
 
 
 def rms_norm_arguments(template: CaseTemplate[NormSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` for the sizes of a template."""
+    """Return the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` for the sizes of a template.
+
+    The reference computes `inv_rms`, which the gradient takes, with `diopiRMSNorm`.
+    """
     sizes, layout = template.sizes, template.layout
     begin = len(sizes.shape) - sizes.axes
     parameter = tensor(*sizes.shape[begin:], dtype=sizes.parameters, layout=layout)
@@ -100,25 +117,29 @@ NORMS = (
     rms_norm_template("many-rows", (70_001, 3), large=True),
     rms_norm_template("half", (3, 131, 517), dtypes=[BF16], large=True),
 )
-"""The templates of both functions."""
+"""The templates that the function and its gradient share."""
 
 EQUAL_MAGNITUDES = choice([2.0, -2.0])
-"""Numbers of equal magnitude."""
+"""A domain of 2 and −2: the root mean square is exactly 2."""
 
 
 SINGLE_VALUE_REASONS = {
     "special": "the result depends only on the element that is not finite",
     "exact": "all elements are equal, so the root mean square equals their absolute value",
 }
-"""Reasons why many wrong results can pass a case (`non_discriminating`), by label."""
+"""The reasons why an implementation with a coarse error passes cases, by label."""
 
 
 def _register_norm_cases(name: str, *templates: CaseTemplate[NormSizes]) -> None:
-    """Register the shared templates `NORMS` and further `templates` as cases of a function."""
+    """Register the shared templates `NORMS` and the templates `templates` for the function `name`."""
 
     @cases_for(name, non_discriminating=SINGLE_VALUE_REASONS)
     def cases(prototype: Prototype) -> Iterator[Case]:
-        """Yield the cases; only the first result has the template's layout."""
+        """Return the cases. Only the first result has the result layout of the template; the others are contiguous.
+
+        The float16 and bfloat16 cases of the gradient get data that show in which type the gradient of the bias is
+        accumulated (`half_sums`).
+        """
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         templates_of_function = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
         all_cases = expand(prototype, templates_of_function, rms_norm_arguments)

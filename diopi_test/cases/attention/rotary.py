@@ -1,4 +1,4 @@
-"""Cases of rotary embedding."""
+"""Cases of both functions for rotary embedding, which rotates pairs of elements of queries and keys by an angle."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
 COSINES_AND_SINES = uniform(-1, 1)
-"""The values of `cos` and `sin`, drawn independently of each other: cos² + sin² need not be 1."""
+"""The domain of `cos` and of `sin`. Both are drawn independently, because cos² + sin² need not be 1."""
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """The shapes of the rotated tensor `x`, and of `cos` and `sin`."""
+    """The sizes of a template of `diopiRotaryEmbedding`.
+
+    Attributes:
+        shape: The shape of the tensor `x`, whose last axis is rotated.
+        cos_shape: The shape of `cos` and of `sin`: the last axis has half the length, and other axes are broadcast.
+    """
 
     shape: Shape
     cos_shape: Shape
@@ -28,7 +33,19 @@ class Rotation:
 def rotation_template(
     label: str, shape: Shape, *cos_shape: int, interleaved: bool = False, conj: bool = False, **fields: Any
 ) -> CaseTemplate[Rotation]:
-    """Return a template that rotates `x` of this shape; `cos_shape` is the shape of `cos` and `sin`."""
+    """Return a template of `diopiRotaryEmbedding`.
+
+    Args:
+        label: The label of the cases without the element type.
+        shape: The shape of `x`.
+        *cos_shape: The shape of `cos` and of `sin`.
+        interleaved: Whether a pair consists of neighboring elements instead of elements of both halves.
+        conj: Whether the function rotates by the negative angle.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(label, Rotation(shape, cos_shape), {"conj": conj, "interleaved": interleaved}, **fields)
 
 
@@ -39,7 +56,7 @@ def rotation_arguments(template: CaseTemplate[Rotation], dtype: Dtype) -> Mappin
 
 
 QUERY_SHAPE = (2, 5, 3, 8)
-"""The shape of queries: batch, sequence, heads, size of a head."""
+"""The usual shape of `x`: batch, sequence, heads and head size."""
 
 register(
     "diopiRotaryEmbedding",
@@ -79,14 +96,30 @@ register(
 
 @dataclass(frozen=True)
 class QueryAndKey:
-    """The shapes of query and key."""
+    """The sizes of a template of `diopiRotaryEmbeddingV2`.
+
+    Attributes:
+        query: The shape of the query: (tokens, heads · head size), or (…, tokens, heads, head size).
+        key: The shape of the key, which may have another number of heads.
+    """
 
     query: Shape
     key: Shape
 
 
 def query_and_key_template(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[QueryAndKey]:
-    """Return a template for a query and a key of these shapes, whose heads have the size `dim`."""
+    """Return a template of `diopiRotaryEmbeddingV2`.
+
+    Args:
+        label: The label of the cases without the element type.
+        query: The shape of the query.
+        key: The shape of the key.
+        dim: The head size.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(label, QueryAndKey(query, key), {"dim": dim}, **fields)
 
 
