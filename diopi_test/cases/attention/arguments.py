@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.attention.calls import F32, F64, NON_DISCRIMINATING, NUMBERS, Heads, Shape
+from diopi_test.cases.attention.calls import DEFAULT_NUMBERS, F32, F64, NON_DISCRIMINATING, Heads, Shape
 from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import integer_values, uniform
 from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, register, tensor
@@ -61,14 +61,14 @@ def numeric_arguments(
     """Return the numeric arguments of a call.
 
     Args:
-        template: The template. Its arguments replace the defaults in `NUMBERS`, whose keys are the usual names.
+        template: The template. Its arguments replace the defaults in `DEFAULT_NUMBERS`, whose keys are the usual names.
         names: The names in the function, by the usual name, for arguments that have another name there.
         omitted: The usual names of arguments that the function does not have.
 
     Returns:
         The arguments by their names in the function.
     """
-    values = {**NUMBERS, **template.arguments}
+    values = {**DEFAULT_NUMBERS, **template.arguments}
     return {(names or {}).get(name, name): value for name, value in values.items() if name not in omitted}
 
 
@@ -102,8 +102,8 @@ def saved_results(
         The tensor templates by name.
     """
     result, lse = shapes
-    everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.argument("p_dropout") == 1 else {}
-    saved = ResultOf(forward, result, extra_arguments={**WITHOUT_DROPOUT, **everything}, unspecified=inf)
+    drop_all = {"p_dropout": 1.0, "dropout_p": 1.0} if template.argument("p_dropout") == 1 else {}
+    saved = ResultOf(forward, result, extra_arguments={**WITHOUT_DROPOUT, **drop_all}, unspecified=inf)
     return {
         result: tensor(*shapes[result], compute=saved, layout=template.layout),
         lse: tensor(*shapes[lse], dtype=log_sum_exp_dtype(dtype), compute=replace(saved, result=lse)),
@@ -156,7 +156,7 @@ def length_bound(lengths: Sequence[int]) -> int:
     return max(lengths, default=0) + 1
 
 
-def register_both(
+def register_with_gradient(
     name: str,
     derive: Derive[Any],
     shared: Sequence[CaseTemplate[Heads]],

@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 F16, BF16, F32, F64 = floating
 """The four floating-point types: float16, bfloat16, float32 and float64."""
 
-OPEN: dict[str, Any] = {"case_class": CaseClass.open}
+OPEN_CLASS: dict[str, Any] = {"case_class": CaseClass.open}
 """The field of templates whose calls PyTorch leaves undefined.
 
 Their cases have the class `open`: a vendor that fails such a case still conforms.
@@ -67,7 +67,7 @@ class Heads:
     mask: str = ""
 
 
-NUMBERS: Mapping[str, Any] = {
+DEFAULT_NUMBERS: Mapping[str, Any] = {
     "p_dropout": 0.0,
     "softmax_scale": 0.5,
     "is_causal": False,
@@ -80,7 +80,7 @@ NUMBERS: Mapping[str, Any] = {
 SEED = 20_240_229
 """The seed of the random generator of dropout; any number will do."""
 
-LONG = 300
+LONG_KEYS = 300
 """A number of keys that exceeds the block of keys that most implementations process at once, usually 64 to 256."""
 
 
@@ -89,7 +89,7 @@ def attention_template(label: str, numbers: Mapping[str, Any] | None = None, **f
 
     Args:
         label: The label of the cases without the element type.
-        numbers: Numeric arguments that differ from `NUMBERS`.
+        numbers: Numeric arguments that differ from `DEFAULT_NUMBERS`.
         **fields: Fields of `Heads`; fields of the template; and `layouts`, a mapping with the template's fields
             `layout` and `result_layout`, because `layout` is a field of `Heads`.
 
@@ -138,13 +138,13 @@ def window_attributes(preceding: int, following: int) -> Mapping[str, int]:
     return {"window_size_left": preceding, "window_size_right": following}
 
 
-FAR = {"q": normal(1, 15), "k": normal(1, 15)}
+OVERFLOWING_SCORES = {"q": normal(1, 15), "k": normal(1, 15)}
 """Domains of queries and keys for which the exponential of a score overflows unless the maximum is subtracted first."""
 
 LARGE_SCORES = {"q": normal(6)}
 """A domain of queries that give scores of large magnitude, so that few keys have weights that are not close to 0."""
 
-SOME_NAN = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
+NAN_QUERIES = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
 """A domain of queries of which one element in 49 is NaN."""
 
 
@@ -158,7 +158,7 @@ def _draw_alternating_signs(rng: Generator, count: int, dtype: Dtype) -> NDArray
     return np.where(np.arange(count) // 16 % 2, -32.0, 32.0)
 
 
-EXACT: dict[str, Any] = {
+EXACT_FIELDS: dict[str, Any] = {
     "heads": 2,
     "key_heads": 2,
     "size": 8,
@@ -172,7 +172,7 @@ For each query, the keys of one sign have the same score. The scores of the othe
 exactly 0. With 4, 8 or 16 keys, the remaining weights are powers of two, and all sums are exact.
 """
 
-ONE_LENGTH = (
+BATCHES = (
     attention_template("", batch=1, **SMOKE_IN_ALL_DTYPES),
     square_template("causal", CAUSAL, batch=1, **SMOKE_IN_ALL_DTYPES),
     attention_template("as-many-key-heads", key_heads=4, dtypes=DtypeSelection.all),
@@ -183,13 +183,13 @@ ONE_LENGTH = (
     attention_template("head-size-128", size=128, batch=1, heads=2, dtypes=half),
     attention_template("head-size-3", size=3, heads=2),
     attention_template("one-query", queries=1, keys=9),
-    attention_template("long", queries=4, keys=LONG, batch=1, heads=2, dtypes=DtypeSelection.all),
-    square_template("long-causal", CAUSAL, queries=LONG, keys=LONG, batch=1, heads=1, key_heads=1, size=4),
-    attention_template("far", domains=FAR, dtypes=(F32, BF16)),
+    attention_template("long", queries=4, keys=LONG_KEYS, batch=1, heads=2, dtypes=DtypeSelection.all),
+    square_template("long-causal", CAUSAL, queries=LONG_KEYS, keys=LONG_KEYS, batch=1, heads=1, key_heads=1, size=4),
+    attention_template("far", domains=OVERFLOWING_SCORES, dtypes=(F32, BF16)),
     attention_template("steep", domains=LARGE_SCORES, dtypes=DtypeSelection.all),
     attention_template("transposed", **TRANSPOSED),
     attention_template("strided", **STRIDED, dtypes=DtypeSelection.all),
-    attention_template("nan", domains=SOME_NAN, batch=3, heads=2),
+    attention_template("nan", domains=NAN_QUERIES, batch=3, heads=2),
     attention_template("no-batch", batch=0),
     attention_template("no-queries", queries=0),
 )
@@ -202,15 +202,15 @@ GROUPED = (
 """Templates in which several heads of queries share a head of keys."""
 
 BOTTOM_RIGHT = (
-    attention_template("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN),
-    attention_template("causal-few-keys", CAUSAL, queries=7, keys=3, **OPEN),
+    attention_template("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN_CLASS),
+    attention_template("causal-few-keys", CAUSAL, queries=7, keys=3, **OPEN_CLASS),
 )
 """Templates of batches with a causal mask and different numbers of queries and keys.
 
 The standard aligns the mask with the last query and the last key (the bottom right corner); PyTorch leaves this open.
 """
 
-FEATURES = (
+WINDOWS_AND_ALIBI = (
     square_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
     square_template("window-left", window_attributes(1, -1)),
     square_template("window-right", window_attributes(-1, 2)),
@@ -223,19 +223,19 @@ FEATURES = (
 )
 """Templates of batches with a sliding window, or with a bias by the distance of query and key (ALiBi)."""
 
-FEW_QUERIES = (
-    attention_template("window-few-queries", window_attributes(2, 1), queries=3, keys=7, **OPEN),
-    attention_template("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN),
+OPEN_WINDOWS_AND_ALIBI = (
+    attention_template("window-few-queries", window_attributes(2, 1), queries=3, keys=7, **OPEN_CLASS),
+    attention_template("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN_CLASS),
 )
 """Templates of batches with a window or with ALiBi, and fewer queries than keys."""
 
-EXACT_WEIGHTS = (attention_template("exact", keys=16, queries=5, **EXACT),)
+EXACT_WEIGHTS = (attention_template("exact", keys=16, queries=5, **EXACT_FIELDS),)
 """The template of a batch with exact weights.
 
 It is for the forward function only: the gradient computes the weights from a logarithm that is rounded.
 """
 
-RAGGED_EXACT_WEIGHTS = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
+PACKED_EXACT_WEIGHTS = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT_FIELDS),)
 """The template of packed sequences with exact weights, for the forward function only."""
 
 ALIBI_CAUSAL = (square_template("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
@@ -245,7 +245,7 @@ It is for the forward function only, because the gradient cannot be computed fro
 saves.
 """
 
-RAGGED = (
+PACKED = (
     packed_template("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
     packed_template("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
     packed_template("one-sequence", queries=(5,), keys=(6,), dtypes=DtypeSelection.all),
@@ -255,7 +255,7 @@ RAGGED = (
     packed_template("head-size-64", size=64, dtypes=half),
     packed_template("head-size-80", size=80, heads=2),
     packed_template("head-size-128", size=128, heads=2),
-    packed_template("long", queries=(2, 3), keys=(LONG, 40), heads=2, size=4, dtypes=DtypeSelection.all),
+    packed_template("long", queries=(2, 3), keys=(LONG_KEYS, 40), heads=2, size=4, dtypes=DtypeSelection.all),
     packed_template("steep", domains=LARGE_SCORES, dtypes=DtypeSelection.all),
     packed_template("scale-1", {"softmax_scale": 1.0}),
     packed_template("causal-same-lengths", CAUSAL, queries=(5, 2, 3), keys=(5, 2, 3), dtypes=DtypeSelection.all),
@@ -266,13 +266,13 @@ RAGGED = (
 )
 """Templates of packed sequences of different lengths."""
 
-RAGGED_BOTTOM_RIGHT = (
+PACKED_BOTTOM_RIGHT = (
     packed_template("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),
     packed_template("causal-few-keys", CAUSAL, keys=(3, 4)),
 )
 """Templates of packed sequences with a causal mask and different numbers of queries and keys."""
 
-RAGGED_FEATURES = (
+PACKED_WINDOWS_AND_ALIBI = (
     packed_template("window", window_attributes(2, 1), dtypes=DtypeSelection.all),
     packed_template("window-left", window_attributes(1, -1)),
     packed_template("window-right", window_attributes(-1, 0)),
@@ -282,7 +282,7 @@ RAGGED_FEATURES = (
 )
 """Templates of packed sequences with a sliding window or with ALiBi."""
 
-RAGGED_ALIBI_CAUSAL = (packed_template("alibi-causal", CAUSAL, slopes=1),)
+PACKED_ALIBI_CAUSAL = (packed_template("alibi-causal", CAUSAL, slopes=1),)
 """The template of packed sequences with ALiBi and a causal mask, for the forward function only."""
 
 # Large calls have either long sequences or many heads. The time of the reference grows with the product of both.
@@ -386,11 +386,11 @@ DROPOUT = (
 )
 """Templates of batches with dropout."""
 
-RAGGED_DROPOUT = tuple(t.with_sizes(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
+PACKED_DROPOUT = tuple(t.with_sizes(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
 """The templates `DROPOUT` with one packed sequence instead of a batch."""
 
 ALL_DROPPED = (attention_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
 """The template of a batch in which dropout drops every weight, so that all results are 0."""
 
-RAGGED_ALL_DROPPED = (packed_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+PACKED_ALL_DROPPED = (packed_template("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
 """The template of packed sequences in which dropout drops every weight, so that all results are 0."""

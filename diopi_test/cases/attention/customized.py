@@ -20,7 +20,7 @@ from diopi_test.cases.attention.arguments import (
     numeric_arguments,
     packed_shapes_of,
     queries_keys_values,
-    register_both,
+    register_with_gradient,
     slopes,
 )
 from diopi_test.cases.attention.calls import (
@@ -36,10 +36,10 @@ from diopi_test.cases.attention.calls import (
     LARGE_PACKED_LONG,
     LARGE_SCORES,
     NON_DISCRIMINATING,
-    OPEN,
-    RAGGED_ALL_DROPPED,
-    RAGGED_DROPOUT,
-    RAGGED_EXACT_WEIGHTS,
+    OPEN_CLASS,
+    PACKED_ALL_DROPPED,
+    PACKED_DROPOUT,
+    PACKED_EXACT_WEIGHTS,
     STRIDED,
     TRANSPOSED,
     Heads,
@@ -54,11 +54,8 @@ from diopi_test.cases.domains import alternating_rows, uniform
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, tensor
 from diopi_test.cases.tensors import literal
 
-COPIES = 8
+STATISTIC_COPIES = 8
 """The length of the last axis of the saved statistics, along which the functions repeat each number."""
-
-TRIANGLE = 2048
-"""The size of the triangular mask for all sequences."""
 
 SAVED_STATISTICS = ("softmax_max", "softmax_sum")
 """The results of the forward function that its gradient takes: the maximum and the sum of the exponentials."""
@@ -76,13 +73,13 @@ def _mask(kind: str, queries: int, keys: int) -> Any:
     Returns:
         The tensor template, or None if there is no mask.
     """
-    behind = np.arange(keys) > np.arange(queries)[:, None]
+    is_later = np.arange(keys) > np.arange(queries)[:, None]
     every_third = (np.arange(queries * keys) % 3 == 1).reshape(queries, keys)
     masks = {
-        "triangle": behind,
+        "triangle": is_later,
         "some": every_third,
-        "both": behind | every_third,
-        "all-but-first": np.arange(keys) > 0 * behind,
+        "both": is_later | every_third,
+        "all-but-first": np.arange(keys) > 0 * is_later,
     }
     return literal(masks[kind], Dtype.bool) if kind else None
 
@@ -134,7 +131,7 @@ def _result_templates(forward: str, shape: Shape, result: Shape, template: CaseT
     }
     return {
         "attention_out": tensor(*result, compute=saved["attention_out"], layout=template.layout),
-        **{name: tensor(*shape, COPIES, dtype=F32, compute=saved[name]) for name in SAVED_STATISTICS},
+        **{name: tensor(*shape, STATISTIC_COPIES, dtype=F32, compute=saved[name]) for name in SAVED_STATISTICS},
         "softmax_out": tensor(0, dtype=F32),
         "dropout_mask": None,
     }
@@ -177,7 +174,7 @@ def customized_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) ->
     }
 
 
-BATCHED = (
+CUSTOMIZED_BATCHES = (
     attention_template("", batch=2, heads=2, **SMOKE_IN_ALL_DTYPES),
     *(
         attention_template(layout.lower(), layout=layout, batch=3, heads=4, size=4, dtypes=DtypeSelection.all)
@@ -215,14 +212,14 @@ BATCHED = (
     attention_template("no-batch", batch=0),
     LARGE_LONG.with_sizes(mask="triangle"),
     LARGE_HEADS.with_sizes(mask="triangle", layout="SBH"),
-    square_template("window", window_attributes(2, 1), **OPEN),
-    square_template("causal-window", {**CAUSAL, **window_attributes(2, -1)}, mask="triangle", **OPEN),
-    square_template("alibi", slopes=1, **OPEN),
-    square_template("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
+    square_template("window", window_attributes(2, 1), **OPEN_CLASS),
+    square_template("causal-window", {**CAUSAL, **window_attributes(2, -1)}, mask="triangle", **OPEN_CLASS),
+    square_template("alibi", slopes=1, **OPEN_CLASS),
+    square_template("alibi-of-each", slopes=2, layout="BNSD", **OPEN_CLASS),
 )
 """Templates of batches of sequences of equal length, with all layouts and masks."""
 
-TWO_KINDS = {
+ACCUMULATION_DOMAINS = {
     "q": uniform(0.5, 1),
     "k": alternating_rows(8, uniform(0.9, 1), uniform(-1, -0.9)),
     "v": alternating_rows(4, uniform(0.9, 1), uniform(2, 2.2), uniform(0.5, 0.6), uniform(1.2, 1.3)),
@@ -233,7 +230,7 @@ Every second key is close to 1 in all elements, and the others are close to −1
 interval for each kind of key and each head. Their long sums lose digits in a 16-bit accumulator.
 """
 
-PACKED = (
+CUSTOMIZED_PACKED = (
     packed_template("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
     packed_template(
         "causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, mask="triangle", **SMOKE_IN_ALL_DTYPES
@@ -249,34 +246,36 @@ PACKED = (
     packed_template("head-size-80", size=80, heads=2),
     packed_template("head-size-128", size=128, heads=2),
     packed_template("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=DtypeSelection.all),
-    packed_template("accumulated", queries=(4, 3), keys=(300, 40), heads=2, size=4, domains=TWO_KINDS, dtypes=half),
+    packed_template(
+        "accumulated", queries=(4, 3), keys=(300, 40), heads=2, size=4, domains=ACCUMULATION_DOMAINS, dtypes=half
+    ),
     packed_template("steep", domains=LARGE_SCORES, dtypes=DtypeSelection.all),
     packed_template("scale-1", {"softmax_scale": 1.0}),
     packed_template("transposed", **TRANSPOSED),
     packed_template("strided", **STRIDED, dtypes=DtypeSelection.all),
     LARGE_PACKED_LONG.with_sizes(mask="triangle", keys=LARGE_PACKED_LONG.sizes.queries),
     LARGE_PACKED_HEADS.with_sizes(mask="some"),
-    packed_template("window", window_attributes(2, 1), queries=(5, 4), keys=(5, 4), **OPEN),
-    packed_template("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN),
-    packed_template("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN),
+    packed_template("window", window_attributes(2, 1), queries=(5, 4), keys=(5, 4), **OPEN_CLASS),
+    packed_template("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN_CLASS),
+    packed_template("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN_CLASS),
 )
 """Templates of packed sequences: sequences of different lengths, concatenated in one tensor."""
 
-REASONS = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
+CUSTOMIZED_REASONS = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
 """The reasons why an implementation with a coarse error passes cases, by the start of their labels."""
 
 # Only forward functions are tested with dropout: their gradients need a mask that only the implementation knows.
-register_both(
+register_with_gradient(
     "diopiCustomizedFlashAttention",
     customized_arguments,
-    BATCHED,
+    CUSTOMIZED_BATCHES,
     (*DROPOUT, *ALL_DROPPED, *EXACT_WEIGHTS),
-    REASONS,
+    CUSTOMIZED_REASONS,
 )
-register_both(
+register_with_gradient(
     "diopiCustomizedFlashAttentionVarLen",
     customized_var_len_arguments,
-    PACKED,
-    (*RAGGED_DROPOUT, *RAGGED_ALL_DROPPED, *RAGGED_EXACT_WEIGHTS),
-    REASONS,
+    CUSTOMIZED_PACKED,
+    (*PACKED_DROPOUT, *PACKED_ALL_DROPPED, *PACKED_EXACT_WEIGHTS),
+    CUSTOMIZED_REASONS,
 )

@@ -14,7 +14,7 @@ from diopi_test.cases.attention.arguments import (
     numeric_arguments,
     packed_shapes_of,
     queries_keys_values,
-    register_both,
+    register_with_gradient,
     saved_results,
     shapes_of,
     slopes,
@@ -23,25 +23,25 @@ from diopi_test.cases.attention.arguments import (
 from diopi_test.cases.attention.calls import (
     ALIBI_CAUSAL,
     ALL_DROPPED,
+    BATCHES,
     BOTTOM_RIGHT,
     DROPOUT,
     EXACT_WEIGHTS,
-    FEATURES,
-    FEW_QUERIES,
     GROUPED,
     LARGE_HEADS,
     LARGE_LONG,
     LARGE_PACKED_HEADS,
     LARGE_PACKED_LONG,
     LARGE_WINDOW,
-    ONE_LENGTH,
-    RAGGED,
-    RAGGED_ALIBI_CAUSAL,
-    RAGGED_ALL_DROPPED,
-    RAGGED_BOTTOM_RIGHT,
-    RAGGED_DROPOUT,
-    RAGGED_EXACT_WEIGHTS,
-    RAGGED_FEATURES,
+    OPEN_WINDOWS_AND_ALIBI,
+    PACKED,
+    PACKED_ALIBI_CAUSAL,
+    PACKED_ALL_DROPPED,
+    PACKED_BOTTOM_RIGHT,
+    PACKED_DROPOUT,
+    PACKED_EXACT_WEIGHTS,
+    PACKED_WINDOWS_AND_ALIBI,
+    WINDOWS_AND_ALIBI,
     Heads,
 )
 from diopi_test.cases.template import CaseTemplate
@@ -80,15 +80,15 @@ def flash_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapp
     }
 
 
-register_both(
+register_with_gradient(
     "diopiFlashAttention",
     flash_arguments,
     (
-        *ONE_LENGTH,
+        *BATCHES,
         *GROUPED,
         *BOTTOM_RIGHT,
-        *FEATURES,
-        *FEW_QUERIES,
+        *WINDOWS_AND_ALIBI,
+        *OPEN_WINDOWS_AND_ALIBI,
         *DROPOUT,
         *ALL_DROPPED,
         LARGE_LONG,
@@ -97,17 +97,17 @@ register_both(
     ),
     (*ALIBI_CAUSAL, *EXACT_WEIGHTS),
 )
-register_both(
+register_with_gradient(
     "diopiFlashAttentionVarLen",
     flash_var_len_arguments,
     (
-        *RAGGED,
-        *RAGGED_BOTTOM_RIGHT,
-        *RAGGED_FEATURES,
-        *RAGGED_DROPOUT,
-        *RAGGED_ALL_DROPPED,
+        *PACKED,
+        *PACKED_BOTTOM_RIGHT,
+        *PACKED_WINDOWS_AND_ALIBI,
+        *PACKED_DROPOUT,
+        *PACKED_ALL_DROPPED,
         LARGE_PACKED_LONG,
         LARGE_PACKED_HEADS,
     ),
-    (*RAGGED_ALIBI_CAUSAL, *RAGGED_EXACT_WEIGHTS),
+    (*PACKED_ALIBI_CAUSAL, *PACKED_EXACT_WEIGHTS),
 )

@@ -14,13 +14,14 @@ from diopi_test.cases.attention.arguments import (
     numeric_arguments,
     packed_shapes_of,
     queries_keys_values,
-    register_both,
+    register_with_gradient,
     saved_results,
     shapes_of,
     start_positions,
 )
 from diopi_test.cases.attention.calls import (
     ALL_DROPPED,
+    BATCHES,
     BOTTOM_RIGHT,
     DROPOUT,
     EXACT_WEIGHTS,
@@ -28,12 +29,11 @@ from diopi_test.cases.attention.calls import (
     LARGE_LONG,
     LARGE_PACKED_HEADS,
     LARGE_PACKED_LONG,
-    ONE_LENGTH,
-    RAGGED,
-    RAGGED_ALL_DROPPED,
-    RAGGED_BOTTOM_RIGHT,
-    RAGGED_DROPOUT,
-    RAGGED_EXACT_WEIGHTS,
+    PACKED,
+    PACKED_ALL_DROPPED,
+    PACKED_BOTTOM_RIGHT,
+    PACKED_DROPOUT,
+    PACKED_EXACT_WEIGHTS,
     Heads,
     attention_template,
     packed_template,
@@ -41,10 +41,10 @@ from diopi_test.cases.attention.calls import (
 from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
-NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
+ARGUMENT_NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
 """The names of arguments of multi-head attention that differ from those in the shared templates, by the latter."""
 
-LACKING = ("window_size_left", "window_size_right")
+MISSING_ARGUMENTS = ("window_size_left", "window_size_right")
 """The arguments of the shared templates that multi-head attention does not have."""
 
 
@@ -57,7 +57,7 @@ def multi_head_arguments(template: CaseTemplate[Heads], dtype: Dtype) -> Mapping
         "grad_out": tensors.pop("g"),
         **tensors,
         "return_debug_mask": False,
-        **numeric_arguments(template, NAMES, LACKING),
+        **numeric_arguments(template, ARGUMENT_NAMES, MISSING_ARGUMENTS),
         **saved_results("diopiMultiHeadAttention", {"out": q, "softmax_lse": lse}, dtype, template),
     }
 
@@ -80,7 +80,7 @@ def multi_head_var_len_arguments(template: CaseTemplate[Heads], dtype: Dtype) ->
         "max_q": max_lengths[0],
         "max_k": max_lengths[1],
         "return_debug_mask": False,
-        **numeric_arguments(template, NAMES, LACKING),
+        **numeric_arguments(template, ARGUMENT_NAMES, MISSING_ARGUMENTS),
         **saved_results("diopiMultiHeadAttentionVarLen", {"out": q, "softmax_lse": lse}, dtype, template),
     }
 
@@ -108,10 +108,10 @@ def _debug_mask(*shape: int) -> Mapping[str, ResultOverride]:
     return {"debug_attn_mask": ResultOverride(shape=shape)}
 
 
-register_both(
+register_with_gradient(
     "diopiMultiHeadAttention",
     multi_head_arguments,
-    _multi_head_templates((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *ALL_DROPPED, LARGE_LONG, LARGE_HEADS)),
+    _multi_head_templates((*BATCHES, *BOTTOM_RIGHT, *DROPOUT, *ALL_DROPPED, LARGE_LONG, LARGE_HEADS)),
     [
         t.with_sizes(key_heads=4)
         for t in (
@@ -121,15 +121,15 @@ register_both(
     ]
     + _multi_head_templates(EXACT_WEIGHTS),
 )
-register_both(
+register_with_gradient(
     "diopiMultiHeadAttentionVarLen",
     multi_head_var_len_arguments,
     _multi_head_templates(
         (
-            *RAGGED,
-            *RAGGED_BOTTOM_RIGHT,
-            *RAGGED_DROPOUT,
-            *RAGGED_ALL_DROPPED,
+            *PACKED,
+            *PACKED_BOTTOM_RIGHT,
+            *PACKED_DROPOUT,
+            *PACKED_ALL_DROPPED,
             packed_template("int32", batch=0, dtypes=DtypeSelection.all),
             LARGE_PACKED_LONG,
             LARGE_PACKED_HEADS,
@@ -142,5 +142,5 @@ register_both(
             packed_template("debug-mask-not-wanted", results=_debug_mask(0)),
         )
     ]
-    + _multi_head_templates(RAGGED_EXACT_WEIGHTS),
+    + _multi_head_templates(PACKED_EXACT_WEIGHTS),
 )

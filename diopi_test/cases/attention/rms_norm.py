@@ -73,19 +73,19 @@ def rms_norm_arguments(template: CaseTemplate[NormSizes], dtype: Dtype) -> Mappi
     The reference computes `inv_rms`, which the gradient takes, with `diopiRMSNorm`.
     """
     sizes, layout = template.sizes, template.layout
-    begin = len(sizes.shape) - sizes.axes
-    parameter = tensor(*sizes.shape[begin:], dtype=sizes.parameters, layout=layout)
-    statistic = F32 if dtype in half else dtype
+    first_axis = len(sizes.shape) - sizes.axes
+    parameter = tensor(*sizes.shape[first_axis:], dtype=sizes.parameters, layout=layout)
+    statistic_dtype = F32 if dtype in half else dtype
     saved = tensor(
-        *sizes.shape[:begin],
-        dtype=statistic,
+        *sizes.shape[:first_axis],
+        dtype=statistic_dtype,
         layout=layout,
         compute=ResultOf("diopiRMSNorm", "inv_rms", extra_arguments={"weight": None, "bias": None}),
     )
     return {
         "grad_output": tensor(*sizes.shape, layout=layout),
         "input": tensor(*sizes.shape, layout=layout),
-        "normalized_shape": sizes.shape[begin:],
+        "normalized_shape": sizes.shape[first_axis:],
         "weight": parameter,
         "bias": parameter,
         "eps": 1e-2,

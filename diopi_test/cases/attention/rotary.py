@@ -8,7 +8,7 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.attention.calls import BF16, F16, F32, F64, OPEN, Shape
+from diopi_test.cases.attention.calls import BF16, F16, F32, F64, OPEN_CLASS, Shape
 from diopi_test.cases.domains import integer_values, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -63,8 +63,10 @@ register(
     templates=(
         rotation_template("", QUERY_SHAPE, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
         rotation_template("conj", QUERY_SHAPE, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
-        rotation_template("interleaved", QUERY_SHAPE, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
-        rotation_template("interleaved-conj", QUERY_SHAPE, 5, 1, 4, interleaved=True, conj=True, **OPEN),
+        rotation_template(
+            "interleaved", QUERY_SHAPE, 5, 1, 4, interleaved=True, **OPEN_CLASS, dtypes=DtypeSelection.all
+        ),
+        rotation_template("interleaved-conj", QUERY_SHAPE, 5, 1, 4, interleaved=True, conj=True, **OPEN_CLASS),
         rotation_template("vector", (12,), 6),
         rotation_template("pair", (7, 2), 7, 1),
         rotation_template("matrix", (6, 10), 6, 5, dtypes=DtypeSelection.all),
@@ -82,10 +84,12 @@ register(
             "exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), integer_values(-8, 8)), exact=True
         ),
         *(
-            rotation_template(f"angles-of-{wide.name}", QUERY_SHAPE, 5, 1, 4, dtypes=[dtype]).replace(
-                arguments={name: tensor(5, 1, 4, domain=COSINES_AND_SINES, dtype=wide) for name in ("cos", "sin")}
+            rotation_template(f"angles-of-{angle_dtype.name}", QUERY_SHAPE, 5, 1, 4, dtypes=[dtype]).replace(
+                arguments={
+                    name: tensor(5, 1, 4, domain=COSINES_AND_SINES, dtype=angle_dtype) for name in ("cos", "sin")
+                }
             )
-            for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
+            for dtype, angle_dtype in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
         ),
         rotation_template("rows", (3, 517, 7, 66), 517, 1, 33, large=True),
         rotation_template("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], large=True),
