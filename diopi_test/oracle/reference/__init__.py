@@ -1,8 +1,13 @@
-"""References: NumPy implementations of the functions in float64, complex128, int64 and bool, one module per family.
+"""References compute the expected results of functions; there is one module, or one package, per family of functions.
 
-A large family has a package. A reference declares the arguments of the prototype that it uses, by name and in any
-order, and returns the results in the prototype's order. If it returns an array, the error budget follows from the
-prototype's guarantee. To state more about a result, it returns a *remark*: an object of a class derived from `Remark`.
+A reference is an implementation in NumPy that computes in float64, complex128, int64 or bool. It receives arrays in one
+of these types, whose values the element type of the case represents exactly. It declares the arguments of the prototype
+that it uses, by name and in any order. It returns the results in the prototype's order: an array for a tensor, a list
+for an array of tensors, and None for an omitted result.
+
+If the result is an array, its error budget (the largest allowed error) follows from the prototype's guarantee. To state
+more about a result, a reference returns a *remark*: an object of a class derived from `Remark`. If the standard does
+not define the results for the arguments, a reference raises ValueError.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from diopi_proto.implementations import accept_all_by_name
 from diopi_proto.interface import lookup
 
 Reference = Callable[..., Any]
-"""Computes the results of a function in float64 from its arguments."""
+"""A function that computes the expected results of a standard function from its arguments."""
 
 F = TypeVar("F", bound=Reference)
 """The registered reference."""
@@ -31,10 +36,10 @@ _references: dict[str, Reference] = {}
 
 @dataclass(frozen=True)
 class Remark:
-    """A result about which the reference states a property. Each derived class is a property.
+    """A result together with a property that the reference states about it. Each derived class is one property.
 
     Attributes:
-        value: the result.
+        value: the result, an array; it may itself have a remark.
     """
 
     value: Any
@@ -77,8 +82,8 @@ class Exact(Remark):
 class AnyOf(Remark):
     """One of several valid results, because values are equal, the order is free, or numbers are random.
 
-    The suite does not compare a vendor's result with it: the function's validator (`diopi_test.oracle.validators`)
-    decides.
+    The suite does not compare a vendor's result with this one. The function's validator
+    (`diopi_test.oracle.validators`) decides whether the vendor's result is valid.
     """
 
 
@@ -111,8 +116,9 @@ def strip_remarks(result: Any) -> Any:
 def reference(*names: str) -> Callable[[F], F]:
     """Register the decorated function as the reference of these functions and of the forms derived from them.
 
-    A keyword-only parameter `out` receives the caller's decisions about the result, a `ResultOverride`, or a tuple of
-    them for several results. Functions need it if their result depends on the tensor that the caller provides.
+    If the result depends on the tensor that the caller provides for it, for example on the element type, the reference
+    has a keyword-only parameter `out`. It receives the properties of that tensor as a `ResultOverride`, or a tuple of
+    these objects if the function has several results.
 
     Args:
         names: the names of the functions.
@@ -145,22 +151,24 @@ def separate_registry() -> Iterator[Mapping[str, Reference]]:
 
 
 def find_reference(name: str) -> Reference | None:
-    """Return the reference of a function, or of the function that it is a form of; None if there is none.
+    """Return the reference of a function, or of the function that it is a form of (in-place or scalar).
 
-    It accepts all arguments of the prototype, also arguments that the registered function does not declare.
+    The reference accepts all arguments of the prototype, also arguments that the registered function does not declare.
 
     Args:
         name: the name of the function.
 
     Returns:
-        The reference as a function of all arguments.
+        The reference as a function of all arguments; None if the function has none.
     """
     load_families(__name__)
     return _references.get(name) or _references.get(lookup(name).base)
 
 
 def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let arrays of a derived class compute the decorated function, by NumPy's protocol `__array_function__` (NEP 18).
+    """Let arrays of a derived class replace the decorated function, by NumPy's protocol `__array_function__` (NEP 18).
+
+    The suite evaluates references with such arrays to measure the effect of a vendor's declared arithmetic.
 
     Args:
         function: A function of positional arguments.

@@ -2,6 +2,13 @@
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Sources: D. Hendrycks, K. Gimpel, "Gaussian Error Linear Units", 2016 (GELU); S. Elfwing et al., "Sigmoid-Weighted
+Linear Units", 2017 (SiLU); A. Howard et al., "Searching for MobileNetV3", 2019 (hardswish); PyTorch for the remaining
+definitions.
 """
 
 from __future__ import annotations
@@ -120,7 +127,7 @@ def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
 
 @reference("diopiSigmoid")
 def sigmoid(input, *, out):
-    """Return 1 / (1 + e⁻ˣ); for complex x, the result is unspecified where e⁻ˣ overflows."""
+    """Return 1 / (1 + e⁻ˣ); for complex x, the result is unspecified where e⁻ˣ overflows in the result's type."""
     if not np.iscomplexobj(input):
         return special.expit(input.astype(np.float64))
     result = 1 / (1 + np.exp(-input))

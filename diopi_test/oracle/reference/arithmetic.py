@@ -1,4 +1,11 @@
-"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms."""
+"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +85,7 @@ def sub(input, other, alpha):
 
 @reference("diopiDiv")
 def div(input, other, rounding_mode):
-    """Return input / other: exact, rounded down, or rounded toward zero, as rounding_mode says."""
+    """Return input / other; `rounding_mode` selects no rounding, rounding down, or rounding toward zero."""
     if rounding_mode == RoundMode.none:
         return np.true_divide(input, other)
     _check_divisor(input, other)
@@ -110,9 +117,10 @@ def power(input, exponent):
 
 
 def _power_by_tensor(base: Array, exponent: Array) -> Array:
-    """Return base ^ exponent, where the exponent ½ gives 0 for −0 and inf for −inf.
+    """Return base ^ exponent for an array of exponents; the exponent ½ gives 0 for −0 and ∞ for −∞, as in IEEE 754.
 
-    NumPy computes the square root for a number, and for a repeated element of an array. PyTorch does so for a number.
+    If the exponent is a single number ½, NumPy and PyTorch compute the square root, which gives −0 and NaN instead.
+    NumPy also does so for an array that repeats one element by broadcasting. The arrays are therefore copied.
     """
     shape = np.broadcast_shapes(base.shape, exponent.shape)
     bases, exponents = (np.broadcast_to(factor, shape, subok=True).flatten() for factor in (base, exponent))
@@ -120,7 +128,7 @@ def _power_by_tensor(base: Array, exponent: Array) -> Array:
 
 
 def _integer_power(input: Array, exponent: Array) -> Array:
-    """Return input ^ exponent with wrap-around on overflow; for negative exponents, 1 / power rounded to 0 or ±1."""
+    """Return input ^ exponent in int64, modulo 2^64; for negative exponents, the exact result truncated to 0 or ±1."""
     power = input ** np.where(exponent < 0, exponent & 1, exponent)
     return np.where((exponent >= 0) | (np.abs(input) == 1), power, 0)
 
@@ -142,7 +150,10 @@ def addcdiv(input, tensor1, tensor2, value):
 
 @reference("diopiLerpTensor")
 def lerp(input, end, weight):
-    """Return input + weight · (end − input), computed from `end` if |weight| ≥ ½, as PyTorch does."""
+    """Return input + weight · (end − input); for |weight| ≥ ½ computed as end − (1 − weight) · (end − input).
+
+    PyTorch computes it in this way, which is more accurate near `end`.
+    """
     near_end = np.abs(weight) >= 0.5
     result = np.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
     # both formulas are sums, so the sign of a zero is not significant
@@ -174,7 +185,7 @@ def minimum(input, other):
 
 
 def _leave_zero_signs_unspecified(result: Array, *operands: Array) -> Any:
-    """Return the result, unspecified where it is a zero and the operands have zeros of both signs."""
+    """Return the result, with elements unspecified that are zeros and whose operands have zeros of both signs."""
     if result.dtype.kind != "f":
         return result
     signs = [np.where(operand == 0, np.copysign(1, operand), 0) for operand in np.broadcast_arrays(*operands)]
@@ -210,19 +221,19 @@ def clamp_max(input, max):
 
 @reference("diopiEqual")
 def equal(input, other):
-    """Return whether both tensors have the same shape and elements."""
+    """Return True if both tensors have the same shape and elements, else False."""
     return input.shape == other.shape and bool((input == other).all())
 
 
 @reference("diopiForeachaddScalar")
 def foreach_add(inputs, other):
-    """Add a number to each tensor."""
+    """Return the list of tensors, each plus a number; with a floating-point number, integers become float32."""
     return [add(_promote_with(input, other), other, 1) for input in inputs]
 
 
 @reference("diopiForeachmulScalar")
 def foreach_mul(inputs, other):
-    """Multiply each tensor by a number."""
+    """Return the list of tensors, each times a number; with a floating-point number, integers become float32."""
     return [_promote_with(input, other) * other for input in inputs]
 
 
@@ -233,5 +244,5 @@ def _promote_with(input: Array, number: float) -> Array:
 
 @reference("diopiForeachmulTensor")
 def foreach_mul_by_tensor(inputs, other):
-    """Multiply each tensor by a tensor of one element."""
+    """Return the list of tensors, each times the only element of `other`."""
     return [input * other.reshape(()) for input in inputs]

@@ -1,4 +1,8 @@
-"""Complex numbers from real numbers, and their parts."""
+"""Complex numbers from real numbers, and their parts.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,7 @@ Array = NDArray[Any]
 @reference("diopiComplex")
 def complex_(real, imag):
     """Return real + i · imag, without an addition that would turn infinities into NaN."""
-    numbers = np.empty(
-        np.broadcast_shapes(real.shape, imag.shape), np.complex128
-    )  # real + 1j * imag turns infinities into NaN
+    numbers = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex128)
     numbers.real, numbers.imag = real, imag
     return numbers
 
@@ -30,7 +32,7 @@ def polar(abs, angle):
 
 @reference("diopiConj")
 def conj(input):
-    """Return the complex conjugate."""
+    """Return the complex conjugate; a real input is unchanged."""
     return complex_(input.real, -input.imag) if np.iscomplexobj(input) else input
 
 

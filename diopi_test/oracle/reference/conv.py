@@ -1,9 +1,18 @@
 """Convolutions over two and three spatial axes, transposed convolutions, their gradients, and their unrolled form.
 
 Every function here sums products of elements of three arrays: an image x[n, j, p], a kernel w[c, j, i], and the result
-y[n, c, o] of the kernel at each position o. At position o, kernel element i meets the image element
-p = o · stride + i · dilation − padding. A convolution computes y from x and w. A transposed convolution computes x from
-y and w. The gradient of the weight computes w from x and y.
+y[n, c, o] of the kernel at each position o. The indices are n for the sample, j for the input channel, c for the output
+channel, p for the image element, i for the kernel element and o for the position. At position o, kernel element i is
+multiplied by the image element p = o · stride + i · dilation − padding. A convolution computes y from x and w. A
+transposed convolution computes x from y and w. The gradient of the weight computes w from x and y.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning", 2016.
 """
 
 from __future__ import annotations
@@ -62,7 +71,7 @@ class SlidingKernel:
 
     @overridable
     def image_of(self, y: Array, w: Array) -> Array:
-        """Return x[n, j, p] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that meet at p."""
+        """Return x[n, j, p] = Σ w[c, j, i] · y[n, c, o] over c and all pairs of o and i that belong to p."""
         columns = self._kernels(w).mT @ self._rows(y)
         windows = columns.reshape(*columns.shape[:-2], w.shape[1], *self.kernel, *self.positions)
         return self._join_groups(self.add_windows(windows))
@@ -182,10 +191,16 @@ def _transposed_convolution(
 def _image_sums(
     sliding: SlidingKernel, sums: Callable[[SlidingKernel, Array, Array], Array], x: Array, operand: Array
 ) -> WithTerms | PartlySpecified:
-    """Return sums over the image x: `SlidingKernel.result` for a kernel, `SlidingKernel.kernel_of` for results.
+    """Return sums of products of the image x and another operand.
 
     Some implementations multiply the padding of x by infinities and NaN in the operand; others skip these products.
     Sums with such products are therefore unspecified.
+
+    Args:
+        sliding: the geometry.
+        sums: `SlidingKernel.result` if the operand is a kernel, `SlidingKernel.kernel_of` if it is a result.
+        x: the image.
+        operand: the kernel or the result.
     """
     product = sum_products(partial(sums, sliding), x, operand)
     if np.isfinite(operand).all():
@@ -196,7 +211,7 @@ def _image_sums(
 
 
 def _with_bias(product: Any, bias: Array | None, spatial: int) -> Any:
-    """Return the product plus the bias of each channel, if there is a bias."""
+    """Return the product plus the bias of each channel, if there is one; `spatial` is the number of spatial axes."""
     if bias is None:
         return product
     if isinstance(product, PartlySpecified):
@@ -215,7 +230,7 @@ def _sum_over_bias_axes(grad_output: Array, bias_sizes: Sizes | None, spatial: i
 
 @reference("diopiConvolution2d", "diopiConvolution3d")
 def convolution(input, weight, bias, stride, padding, dilation, groups):
-    """Return the convolution, also over a batch, plus the bias."""
+    """Return the convolution y of the image `input` and the kernel `weight`, plus the bias, if there is one."""
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return _with_bias(_image_sums(sliding, SlidingKernel.result, input, weight), bias, weight.ndim - 2)
 
@@ -233,7 +248,7 @@ def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding
 
 @reference("diopiConvTranspose2d", "diopiConvTranspose3d")
 def conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation):
-    """Return the transposed convolution plus the bias."""
+    """Return the transposed convolution of `input`, plus the bias, if there is one."""
     if any(extra >= max(step, spread) for extra, step, spread in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
     sliding = _transposed_convolution(input, weight, stride, padding, output_padding, groups, dilation)

@@ -26,10 +26,8 @@ def reference_dtype(dtype: Dtype) -> Any:
 def convert(values: Array, dtype: Dtype) -> Array | PartlySpecified:
     """Convert `values` to the type in which references compute values of type `dtype`.
 
-    The caller rounds the numbers to `dtype`, or reduces integers modulo its range.
-
-
-    Floating-point numbers out of the range of an integer type are unspecified.
+    The caller rounds the numbers to `dtype`, or reduces integers modulo its range. Floating-point numbers out of the
+    range of an integer type have an unspecified result.
 
     Args:
         values: an array in a type in which references compute.

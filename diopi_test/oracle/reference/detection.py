@@ -1,4 +1,16 @@
-"""Boxes and regions of interest."""
+"""Non-maximum suppression of boxes, and RoIAlign: pooling of regions of interest on feature maps.
+
+A box is (x1, y1, x2, y2). A region of interest is the index of its image in the batch, followed by a box in the
+coordinates of the original image. Each region is divided into *bins*, and each bin has a grid of samples.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: K. He et al., "Mask R-CNN", 2017 (RoIAlign).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +38,10 @@ def _intersection_and_union(box: Array, boxes: Array) -> tuple[Array, Array]:
 
 @reference("diopiNms")
 def nms(boxes, confidence, iou_threshold):
-    """Return the indices of the boxes that greedy non-maximum suppression selects, by descending confidence."""
+    """Return the indices of the boxes that greedy non-maximum suppression selects, by descending confidence.
+
+    A box is selected unless its intersection over union with a selected box is above `iou_threshold`.
+    """
     selected: list[int] = []
     for candidate in np.argsort(-confidence, kind="stable"):
         intersection, union = _intersection_and_union(boxes[candidate], boxes[selected])
@@ -37,7 +52,18 @@ def nms(boxes, confidence, iou_threshold):
 
 
 def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int) -> AxisWeights:
-    """Return the weight of each element of an axis in the mean over the samples of each bin of a region."""
+    """Return the weight of each element of an axis in the mean over the samples of each bin of a region.
+
+    Args:
+        start: The position of the start of the region on the axis, in elements.
+        extent: The length of the region along the axis.
+        bins: The number of bins along the axis.
+        grid: The number of samples per bin along the axis; 0 or less for the length of a bin, rounded up.
+        length: The number of elements of the axis.
+
+    Returns:
+        The weights, (bins, length).
+    """
     count = grid if grid > 0 else ceil(extent / bins)
     steps = (np.arange(bins * count) + 0.5) * extent / bins / max(count, 1)
     position = start + steps
@@ -55,7 +81,16 @@ def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int)
 
 
 def _region_weights(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, lengths: Pair) -> list[AxisWeights]:
-    """Return the weights of a region along H and W."""
+    """Return the weights of the elements in the bins of a region, along H and along W.
+
+    Args:
+        roi: The region: index of the image, x1, y1, x2, y2.
+        scale: The factor from coordinates of the region to elements of the feature map.
+        bins: The number of bins along H and W.
+        grid: The number of samples per bin along an axis; 0 or less for the length of a bin, rounded up.
+        aligned: Whether coordinates are shifted by half an element, and small regions keep their size.
+        lengths: The size of the feature map along H and W.
+    """
     low, high = roi[[2, 1]] * scale, roi[[4, 3]] * scale
     extents = high - low if aligned else np.maximum(high - low, 1)
     starts = low - 0.5 if aligned else low
@@ -72,7 +107,7 @@ def _image_index(roi: Array) -> int:
 
 @reference("diopiRoiAlign")
 def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
-    """Return the mean of bilinear samples in each bin of each region (He et al., "Mask R-CNN")."""
+    """Return the mean of the bilinear samples in each bin of each region: (regions, channels, height, width)."""
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     pooled = [
         weighted_sum(
@@ -88,7 +123,7 @@ def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_
 def roi_align_backward(
     grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned
 ):
-    """Return the gradient of the input of RoIAlign."""
+    """Return the gradient of the input of `roi_align`: (batch, channels, height, width)."""
     values, terms = np.zeros((2, batch_size, channels, height, width))
     for roi, gradient in zip(rois, grad, strict=True):
         axes = _region_weights(

@@ -1,4 +1,6 @@
-"""Convex polygons in the plane as lists of corners; points are complex numbers, so that a rotation is a product.
+"""Geometry of convex polygons in the plane: areas, intersections and convex hulls.
+
+A polygon is a list of corners. Points are complex numbers x + iy, so that a rotation is a product.
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
@@ -19,17 +21,17 @@ Polygon = Sequence[complex]
 
 
 def cross(u: complex, v: complex) -> float:
-    """Return the signed area that two vectors span, positive if v is to the left of u."""
+    """Return the signed area of the parallelogram that two vectors span, positive if v is to the left of u."""
     return (u.conjugate() * v).imag
 
 
 def to_points(coordinates: Array) -> list[complex]:
-    """Return coordinates x1, y1, x2, y2 … as points."""
+    """Return an array of coordinates x1, y1, x2, y2 … as a list of points."""
     return [complex(x, y) for x, y in coordinates.reshape(-1, 2)]
 
 
 def rotated_box(x: float, y: float, width: float, height: float, angle: float) -> Polygon:
-    """Return the corners of a rectangle around (x, y), rotated by an angle, counter-clockwise."""
+    """Return the corners, counter-clockwise, of a rectangle with center (x, y) that is rotated by `angle` radians."""
     turn = complex(np.cos(angle), np.sin(angle)) / 2
     return [complex(x, y) + turn * complex(i * width, j * height) for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
 
@@ -37,7 +39,7 @@ def rotated_box(x: float, y: float, width: float, height: float, angle: float) -
 def center_on_first(first: Array, second: Array) -> tuple[Polygon, Polygon]:
     """Return the corners of two boxes (x, y, width, height, angle) relative to the center of the first box.
 
-    Corners relative to a distant origin would be rounded.
+    Corners relative to a distant origin would have larger rounding errors.
 
     Args:
         first: a box.
@@ -62,14 +64,14 @@ def orient_counter_clockwise(polygon: Polygon) -> Polygon:
 
 
 def is_convex(polygon: Polygon) -> bool:
-    """Return whether all corners turn the same way or are straight."""
+    """Return whether a polygon is convex: all corners turn in the same direction, or not at all."""
     edges = [corner - polygon[i - 1] for i, corner in enumerate(polygon)]
     turns = [cross(edges[i - 1], edge) for i, edge in enumerate(edges)]
     return min(turns) >= 0 or max(turns) <= 0
 
 
 def _clip(polygon: Polygon, start: complex, end: complex) -> Polygon:
-    """Return the part of a polygon to the left of a line."""
+    """Return the part of a polygon to the left of the line from `start` to `end`."""
     heights = [cross(end - start, corner - start) for corner in polygon]
     clipped = []
     for i, corner in enumerate(polygon):
@@ -89,7 +91,7 @@ def intersection(a: Polygon, b: Polygon) -> Polygon:
 
 
 def overlap(a: Polygon, b: Polygon) -> float:
-    """Return the area of the intersection of two convex polygons."""
+    """Return the area of the intersection of two convex polygons, whose corners may be in either order."""
     if are_apart(a, b):
         return 0.0
     return area(intersection(orient_counter_clockwise(a), orient_counter_clockwise(b)))
@@ -108,16 +110,17 @@ def diameter(polygon: Polygon) -> float:
 
 
 def overlap_terms(a: Polygon, b: Polygon) -> float:
-    """Return the terms of the area of an intersection.
+    """Return the terms of the area of the intersection of two polygons.
 
-    The rounding of a corner moves an edge, which is at most as long as the diameter of the smaller polygon.
+    The rounding error of a corner moves an edge of the intersection. The edge is at most as long as the diameter of the
+    smaller polygon.
 
     Args:
         a: a polygon.
         b: another polygon.
 
     Returns:
-        The terms. For two equal squares they are the area of a square.
+        The terms, d · (d + D) / 4 for the diameters d ≤ D. For two equal squares they are the area of a square.
     """
     diameters = diameter(a), diameter(b)
     return min(diameters) * sum(diameters) / 4
@@ -130,7 +133,12 @@ def hull(corners: Polygon) -> list[int]:
 
 
 def _hull_chain(corners: Polygon, order: Sequence[int]) -> list[int]:
-    """Return the half of the hull that the corners in this order form, without its last corner."""
+    """Return the indices of the lower or upper half of the convex hull, without its last corner.
+
+    Args:
+        corners: The points.
+        order: The indices of the points from left to right for the lower half, from right to left for the upper half.
+    """
     chain: list[int] = []
     for i in order:
         while len(chain) > 1 and cross(corners[chain[-1]] - corners[chain[-2]], corners[i] - corners[chain[-1]]) <= 0:

@@ -1,4 +1,13 @@
-"""Functions that read, write or select elements by position, index or mask, and their gradients."""
+"""Functions that read, write or select elements by position, index or mask, and their gradients.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: PyTorch's functions of the same names.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +27,7 @@ from diopi_test.oracle.reference.sums import accumulation_terms, mean_repetition
 
 Array = NDArray[Any]
 Places = tuple[Any, ...]
-"""An index of an array: index arrays, masks and slices."""
+"""An index of an array as NumPy accepts it: a tuple of index arrays, masks, slices and integers."""
 
 
 def _index_along(dim: int, key: Any, ndim: int) -> Places:
@@ -29,7 +38,7 @@ def _index_along(dim: int, key: Any, ndim: int) -> Places:
 
 
 def element_numbers(shape: tuple[int, ...], places: Places) -> Array:
-    """Return the row-major numbers of the elements at `places`; a scalar counts as a vector of one element."""
+    """Return the row-major numbers of the elements at `places` in an array of this shape; () counts as (1,)."""
     return np.arange(int(np.prod(shape))).reshape(shape or (1,))[places]
 
 
@@ -40,7 +49,10 @@ def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
 
 
 def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
-    """Return `base` with `values` added at `places`; `Exact` unless two numbers are added (a 0 in `base` is none)."""
+    """Return `base` with `values` added at `places`, where several values may have the same place.
+
+    The result is `Exact` if no element is a sum of several numbers; a 0 in `base` does not count as a number.
+    """
     numbers = element_numbers(base.shape, places)
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check the shape
 
@@ -162,13 +174,16 @@ def _embed_slice(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key
 
 
 def _replace_slice(base: Array, places: Places, src: Array, out: ResultOverride) -> Any:
-    """Return `base` with a slice replaced by `src`; raise ValueError unless `src` has the shape of the slice."""
+    """Return `base` with the slice at `places` replaced by `src`; raise ValueError if their shapes differ."""
     _check_shape("src", src, base[places].shape)
     return _replace_converted(base, places, src, out)
 
 
 def _replace_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:
-    """Return `base` with the elements at `places` replaced by `values`, converted to the result's type."""
+    """Return `base` with the elements at `places` replaced by `values`, converted to the result's element type.
+
+    Elements that are floating-point numbers out of the range of an integer result are unspecified.
+    """
     replacement = np.asanyarray(values) if out.dtype is None else convert(np.asanyarray(values), out.dtype)
     result = np.array(base, ndmin=1)
     result[places] = strip_remarks(replacement)
@@ -242,7 +257,10 @@ def select_by_condition(condition, input, other):
 
 
 def positions_along_axis(index: Array, dim: int) -> Places:
-    """Return the index whose position along `dim` is `index`, and along the other axes the position in `index`."""
+    """Return the index of `gather` and `scatter`, which selects one element of an array for each element of `index`.
+
+    The position of the element is the value of `index` along axis `dim`, and the position in `index` along other axes.
+    """
     cells = np.atleast_1d(index)
     places: list[Any] = list(np.indices(cells.shape, sparse=True))
     places[dim] = cells
@@ -251,7 +269,7 @@ def positions_along_axis(index: Array, dim: int) -> Places:
 
 @reference("diopiGather")
 def gather(input, dim, index):
-    """Return the elements of input whose position along `dim` is in `index`."""
+    """Return the elements of input whose position along `dim` is in `index`, in the shape of `index`."""
     if index.size == 0:
         return np.empty(index.shape, input.dtype)
     picked = np.atleast_1d(input)[positions_along_axis(index, dim)]
@@ -319,9 +337,9 @@ def embedding(weight, indices):
 
 @reference("diopiEmbeddingBackward")
 def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
-    """Return the gradient of the table: sums of the rows of grad with the same index, 0 for padding_idx.
+    """Return the gradient of the table: for each index, the sum of the rows of grad with this index; 0 for padding_idx.
 
-    With scale_grad_byfreq, the sums are divided by the number of rows.
+    With scale_grad_byfreq, each sum is divided by the number of its rows.
     """
     width = grad.shape[-1]
     rows, places = grad.reshape(indices.size, width), indices.reshape(-1)

@@ -1,6 +1,17 @@
 """Resampling of regular grids: resizing, and sampling at arbitrary points, with gradients.
 
-Resizing is linear and processes the axes in order, with a matrix of weights (size, d) per axis.
+Resizing processes the spatial axes one after the other. Along an axis, each result element is a weighted sum of input
+elements, so that a matrix of weights (size, d) describes it. In this module, d is the size of the input along an axis,
+and `size` is the size of the result.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: R. Keys, "Cubic convolution interpolation for digital image processing", IEEE Transactions on Acoustics, Speech,
+and Signal Processing 29, 1981; PyTorch for the positions of samples.
 """
 
 from __future__ import annotations
@@ -29,7 +40,15 @@ Array = NDArray[Any]
 
 
 def _gather_gradient(weights: Sequence[AxisWeights], grad: Array) -> WithTerms | PartlySpecified:
-    """Return the gradient of resizing: weighted sums of `grad`, whose rounding errors add up as a random walk."""
+    """Return the gradient of the input of resizing, from the gradient of the result.
+
+    Args:
+        weights: The weights of resizing along each spatial axis.
+        grad: The gradient of the result.
+
+    Returns:
+        Weighted sums of `grad`. Their terms assume that rounding errors add up like a random walk.
+    """
     transposed = [axis.transposed for axis in weights]
     summed = weighted_sum(transposed, replace_nonfinite(grad))
     n = multiply_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
@@ -49,20 +68,29 @@ def _nearest_weights(d: int, size: int) -> AxisWeights:
 
 
 def _is_decided_by_rounding(d: int, size: int) -> Array:
-    """Return a mask of the indices i with an integer i · d / size, if d / size has no finite binary expansion."""
+    """Return a mask of the result indices i whose input index ⌊i · d / size⌋ depends on rounding.
+
+    This is so if i · d / size is an integer and d / size is not a binary fraction: if an implementation multiplies i by
+    the rounded quotient d / size, the product may be less than the integer.
+    """
     denominator = size // gcd(d, size)
     i = np.arange(size)
     return (i > 0) & (i % denominator == 0) & (denominator & (denominator - 1) != 0)
 
 
 def _is_marked_on_any_axis(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    """Return a mask of the shape `shape`: the elements at a marked position of at least one of the last axes."""
+    """Return a mask of the shape `shape`, true for elements at a marked position of at least one spatial axis.
+
+    Args:
+        axes: A mask of the marked positions along each of the last axes.
+        shape: The shape of the result.
+    """
     return np.broadcast_to(reduce(np.logical_or.outer, axes), shape)
 
 
 @reference("diopiUpsampleNearest")
 def upsample_nearest(input, size):
-    """Return the input element ⌊i · d / size⌋ along each axis, unspecified where rounding decides."""
+    """Return nearest-neighbor resizing: element ⌊i · d / size⌋ along each axis, unspecified if rounding decides."""
     undecided = [_is_decided_by_rounding(d, length) for d, length in zip(input.shape[2:], size, strict=True)]
     for axis, length in enumerate(size, 2):
         input = np.take(input, _nearest_indices(input.shape[axis], length), axis)
@@ -98,14 +126,14 @@ def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
 
 
 INTEGER_TOLERANCE = 2.0**-20
-"""Positions that are nearer to an integer may be integers that were rounded, for axes below a million elements."""
+"""The distance from an integer below which a computed position may be that integer, for axes below 2^20 elements."""
 
 Kernel = Callable[[Array], tuple[Array, Array, Array]]
-"""Returns the weights of elements at the given distances, the slopes of the weights, and their terms.
+"""An interpolation kernel: a function that returns weights, slopes and terms for an array of distances.
 
-The slope is the derivative of the weight with respect to the distance. The terms are the largest intermediate values.
-
-Terms are declared up to and including the distance at which the weight becomes 0: a rounded position may be nearer.
+The weight is the weight of an element at this distance in a sample. The slope is the magnitude of the derivative of the
+weight with respect to the distance. The terms are the largest intermediate values. Slopes and terms are also nonzero at
+the distance at which the weight becomes 0, because rounding may reduce the distance.
 """
 
 
@@ -136,7 +164,19 @@ def _cubic_kernel(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWeights:
-    """Return the weights of linear or cubic resizing; elements outside the input have the value at the border."""
+    """Return the weights of linear or cubic resizing along an axis.
+
+    Elements outside the input have the value of the element at the border.
+
+    Args:
+        d: The size of the input.
+        size: The size of the result.
+        align_corners: Whether the first and last elements of input and result have the same positions.
+        mode: "bicubic" for cubic resizing; any other mode is linear.
+
+    Returns:
+        The weights, (size, d).
+    """
     x, product = _coordinates(d, size, align_corners)
     kernel: Kernel = _cubic_kernel if mode == "bicubic" else _linear_kernel
     x = x if mode == "bicubic" else np.maximum(x, 0)
@@ -171,13 +211,16 @@ def upsample_linear_backward(grad_output, out_size, in_size, align_corners, mode
 
 
 def _grid_indices(input: Array, grid: Array) -> list[Array]:
-    """Return the positions of points along each spatial axis, (N, points); the grid's axes are in reverse order."""
+    """Return the positions of sampled points along each spatial axis, in elements: one array (N, points) per axis.
+
+    The last axis of the grid has the coordinates in [−1, 1], in the reverse order of the spatial axes.
+    """
     points = grid.reshape(grid.shape[0], prod(grid.shape[1:-1]), grid.shape[-1])
     return [((points[..., -1 - k] + 1) * d - 1) / 2 for k, d in enumerate(input.shape[2:])]
 
 
 def _sample_nearest(input: Array, indices: Sequence[Array]) -> Array:
-    """Return the elements at rounded indices, 0 outside: (N, points, C)."""
+    """Return the elements nearest to positions along each axis, 0 outside the input: (N, points, C)."""
     sizes = input.shape[2:]
     nearest = [np.rint(index).astype(int) for index in indices]
     inside = np.all([(index >= 0) & (index < d) for index, d in zip(nearest, sizes, strict=True)], axis=0)
@@ -198,10 +241,13 @@ def _sample_linearly(input: Array, weights: Sequence[Array]) -> Array:
 
 
 def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
-    """Return a mask (N, points, C): where rounding of the indices cannot change the infinities and NaNs of a sample."""
+    """Return a mask of the samples, (N, points, C), whose infinities and NaNs do not depend on rounding.
+
+    An infinity or NaN at the edge of the reach of a sample may get a small weight or none, as positions are rounded.
+    """
 
     def parts(sign: int) -> Array:
-        """Return how many nonfinite elements are reached if the reach of a sample is larger (1) or smaller (−1)."""
+        """Return the number of nonfinite elements in reach if the reach is enlarged (1) or reduced (−1)."""
         reach = [1 + sign * POSITION_ERROR * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]
         sizes = zip(indices, reach, input.shape[2:], strict=True)
         near = [np.abs(index[..., np.newaxis] - np.arange(d)) < radius for index, radius, d in sizes]

@@ -2,6 +2,11 @@
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source for the error bounds: N. Higham, "Accuracy and Stability of Numerical Algorithms", 2002.
 """
 
 from __future__ import annotations
@@ -113,7 +118,7 @@ def cholesky(mat, upper):
 
 
 def _cholesky_factor(mat: Array) -> tuple[Array, int]:
-    """Return the lower factor, and the order of the first minor that is not positive definite, or 0."""
+    """Return the lower Cholesky factor of a matrix, and 0; or the order of its first minor that is not positive."""
     factor = np.zeros_like(mat)
     for k in range(len(mat)):
         row = factor[k, :k]
@@ -151,7 +156,11 @@ def _factor_terms(factor: Array) -> Array:
 
 @reference("diopiCholeskyBackward")
 def cholesky_backward(grad_output, L, upper):
-    """Return the gradient of mat: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Φ: lower triangle, half the diagonal)."""
+    """Return the gradient of mat: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹, with the terms of both solutions.
+
+    Φ takes the lower triangle of a matrix with half its diagonal (I. Murray, "Differentiation of the Cholesky
+    decomposition", 2016).
+    """
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = sum_products(np.matmul, _adjoint(factor), np.tril(grad))
     lower = np.tril(np.ones(L.shape)) - np.eye(L.shape[-1]) / 2
@@ -167,7 +176,14 @@ def cholesky_backward(grad_output, L, upper):
 
 @final
 class TriangularSystem:
-    """Triangular systems op(mat) X = b, where op is the transpose or the identity; only one triangle of mat is read."""
+    """Triangular systems op(mat) X = b, where op is the transpose or the identity, for a batch of matrices.
+
+    Args:
+        mat: The matrices; only one triangle is read.
+        upper: Whether this triangle of `mat` is the upper one.
+        transpose: Whether op is the transpose.
+        unitriangular: Whether the diagonal counts as 1 and is not read.
+    """
 
     def __init__(self, mat: Array, upper: bool, transpose: bool, unitriangular: bool = False) -> None:
         self._upper = upper != transpose
@@ -243,7 +259,7 @@ def qr(A, mode):
 
 
 def _decompose(a: Array, mode: str) -> tuple[Array, Array]:
-    """Return NumPy's decomposition. NumPy calls LAPACK's geqrf and orgqr, whose signs are the expected signs."""
+    """Return Q and R as NumPy computes them: by LAPACK's geqrf and orgqr, whose signs the standard expects."""
     q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
     return q, r
 
@@ -258,7 +274,13 @@ def _perturbation_response(a: Array, mode: str, step: float = 2.0**-26) -> tuple
     Reflections change a column by eps times its norm, small elements as much as large ones (N. Higham, "Accuracy and
     Stability of Numerical Algorithms", theorem 19.4). The number of reflections of a column is the number of columns up
     to it, and each rounds a product and a difference. Every element is therefore changed by such an error, with random
-    signs. The root mean square over the signs is the root of the sum of the squared effects of the elements.
+    signs. The root mean square over the signs is the root of the sum of the squared effects of the elements. It is
+    estimated from `DIRECTIONS` random perturbations.
+
+    Args:
+        a: The matrices.
+        mode: The mode of the decomposition.
+        step: The size of a perturbation, relative to the rounding error for an eps of 1.
     """
     m, n = a.shape[-2:]
     reflections = np.minimum(np.arange(1, n + 1), m)
@@ -301,11 +323,11 @@ def _may_use_matrix_product(input1: Array, input2: Array, compute_mode: int | No
 
 @reference("diopiCdistBackward")
 def cdist_backward(grad_output, input1, input2, p, cdist):
-    """Return the gradient of input1."""
+    """Return the gradient of input1, where `cdist` has the distances."""
     difference = input1[..., :, np.newaxis, :] - input2[..., np.newaxis, :, :]
     g, distance = grad_output[..., np.newaxis], cdist[..., np.newaxis]
     if p == 0:
-        return WithTerms(np.zeros_like(difference).sum(axis=-2), 0.0)  # whatever grad_output is
+        return WithTerms(np.zeros_like(difference).sum(axis=-2), 0.0)  # zeros even if grad_output is not finite
     if p == np.inf:
         weight = np.where(np.abs(difference) == distance, np.sign(difference), 0)
     else:

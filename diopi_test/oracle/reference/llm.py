@@ -1,4 +1,17 @@
-"""Kernels of language model serving: token caches, decoding, prefill, penalties, the fused all-reduce."""
+"""Kernels of language model serving: token caches, decoding, prefill, penalties, and matrix product with all-reduce.
+
+A token cache stores the keys and values of earlier tokens in *slots*. Prefill computes attention for all tokens of a
+prompt, and decoding for one new token per sequence.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023, for
+the tables of blocks.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +44,17 @@ def dest_index_copy_kv(out, k, dest_loc):
 def _locate_tokens(
     b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield, for each sequence, its slice of the packed data and the slots of its tokens in the cache."""
+    """Yield, for each sequence, its slice of the packed data and the slots of its tokens in the cache.
+
+    Args:
+        b_loc: A table of slots with a row per sequence, in which the slots of a sequence are aligned to the right.
+        b_start_loc: The start of each sequence in the packed data.
+        b_seq_len: The number of tokens of each sequence.
+        max_input_len: The number of columns of the table that are used.
+
+    Yields:
+        The slice and the slots.
+    """
     for slots, start, length in zip(b_loc, b_start_loc, b_seq_len, strict=True):
         yield slice(start, start + length), slots[max_input_len - length : max_input_len]
 
@@ -90,7 +113,11 @@ def _split_heads(x: Array, heads: int, dim: int) -> Array:
 
 @reference("diopiPagedAttention")
 def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
-    """Return attention of one new token per sequence to cached tokens, which a table of blocks locates."""
+    """Return attention of one new token per sequence to its cached tokens.
+
+    With `block_table`, the cache consists of blocks of `block_size` tokens, and each row of the table lists the blocks
+    of a sequence.
+    """
     queries, keys, values = _split_heads(q, num_heads, dim), *(_split_heads(x, num_kv_heads, dim) for x in (k, v))
     places = [np.arange(length) for length in actual_seq_lengths]
     slots = places
@@ -136,7 +163,10 @@ def prompt_flash_attention(
 
 @reference("diopiApplyPenalty")
 def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
-    """Return logits minus count · frequency penalty and minus the presence penalty at the tokens of each sequence."""
+    """Return the logits; the penalties of a sequence are subtracted at the tokens that it already contains.
+
+    The penalty of a token is its count times the frequency penalty, plus the presence penalty.
+    """
     rows = np.repeat(np.arange(len(logits)), np.diff(p_cumsum_seq_len))
     frequency_penalties = p_token_counts * frequency_penalty[rows]
     return _subtract_penalties(
@@ -146,7 +176,11 @@ def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_to
 
 @reference("diopiApplyPenaltyV2")
 def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
-    """Return logits with the repetition, frequency and presence penalties applied in this order at flat positions."""
+    """Return the logits with the repetition, frequency and presence penalties applied in this order.
+
+    `p_token_ids` are the flat positions in the logits. The repetition penalty divides positive logits and multiplies
+    others; the remaining penalties are subtracted as in `apply_penalty`.
+    """
     places = np.unravel_index(p_token_ids, logits.shape)
     x = logits[places]
     repeated = np.where(x > 0, x / repetition_penalty, x * repetition_penalty)
@@ -165,6 +199,6 @@ def _subtract_penalties(
 
 @reference("diopiMatmulAllReduce")
 def matmul_all_reduce(x1, x2, bias):
-    """Return x1 x2 + bias, as on a single device."""
+    """Return x1 x2 + bias, which is the result on a single device, where the all-reduce adds nothing."""
     product = sum_products(np.matmul, x1, x2)
     return product if bias is None else add_rounded(product, bias)

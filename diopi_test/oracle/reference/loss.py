@@ -1,7 +1,16 @@
 """Loss functions and their gradients.
 
+A loss is *reduced* if the losses of all elements are added or averaged (`Reduction`). Without reduction, the result has
+the loss of each element.
+
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Sources: A. Graves et al., "Connectionist temporal classification", ICML 2006; T.-Y. Lin et al., "Focal Loss for Dense
+Object Detection", 2017; PyTorch for the remaining definitions.
 """
 
 from __future__ import annotations
@@ -60,7 +69,11 @@ def _weight_or_one(weight: Array | None) -> Any:
 
 
 def _unsigned_zeros(weight: Array | None) -> Any:
-    """Return zero terms for products with `weight` if a weight is 0: the product may be a zero of either sign."""
+    """Return terms that allow zeros of either sign, if a weight is 0.
+
+    The product with a weight of 0 may be a zero of either sign. A result with an array as terms, even of zeros, accepts
+    both (`WithTerms.signed`).
+    """
     return 0.0 if weight is None or weight.all() else np.zeros(weight.shape)
 
 
@@ -125,14 +138,23 @@ def bce_with_logits(input, target, weight, pos_weight, reduction):
 
 
 def _leave_undecided_unspecified(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
-    """Leave binary cross entropies unspecified where PyTorch's formula computes ∞ − ∞ or 0 · ∞ and others do not."""
+    """Return binary cross entropies that are unspecified where the result depends on the formula.
+
+    For some infinite logits, PyTorch's formula computes ∞ − ∞ or 0 · ∞, which is NaN, and other formulas do not.
+
+    Args:
+        logits: the logits.
+        target: the targets.
+        losses: the losses of the elements, or their sum or mean.
+        reduction: a `Reduction`.
+    """
     undecided = (logits == -np.inf) | ((logits == np.inf) & (target == 1))
     return mark_unspecified(undecided if reduction == Reduction.none else undecided.any(), losses)
 
 
 @reference("diopiBCEWithLogitsBackward")
 def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, reduction):
-    """Return the gradient of the logits of the binary cross entropy."""
+    """Return the gradient of the logits in `bce_with_logits`."""
     positive = _weight_or_one(pos_weight) * target
     up = (1 - target + positive) * special.expit(input)
     scale = _weight_or_one(weight) * _reduction_factor(reduction, input.size) * grad_output
@@ -140,7 +162,11 @@ def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, red
 
 
 def _focal_factors(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array, Array, Array]:
-    """Return α_t, p_t, (1 − p_t)^gamma, and the relative cancellation in 1 − p_t of the published formula."""
+    """Return the factors of the focal loss for logits x and targets t.
+
+    They are α_t, the probability p_t of the target, and (1 − p_t)^gamma. The last item is the relative error of this
+    power, in eps, if 1 − p_t is computed as a difference.
+    """
     p, not_p = special.expit(x), special.expit(-x)
     p_t, not_p_t = p * t + not_p * (1 - t), not_p * t + p * (1 - t)
     alpha_t = alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else np.ones(x.shape)
@@ -164,7 +190,7 @@ def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
 
 @reference("diopiSigmoidFocalLossBackward")
 def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
-    """Return the gradient of the logits of the focal loss."""
+    """Return the gradient of the logits in `sigmoid_focal_loss`."""
     alpha_t, _, modulation, cancelled = _focal_factors(input, target, alpha, gamma)
     p, not_p, sign = special.expit(input), special.expit(-input), 2 * target - 1
     # (1 − p_t)^gamma = M: M′ = −gamma·M/(1 − p_t)·p′_t with p′_t = p·(1 − p)·(2t − 1)
@@ -190,7 +216,11 @@ def _classes_second(array: Array) -> Array:
 
 
 def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
-    """Return (*target, C), true at the class and false if ignored; raise ValueError for a target that is no class."""
+    """Return a mask (*target, C) that is true at the target class; false for an ignored target.
+
+    Raises:
+        ValueError: a target is neither a class nor `ignore_index`.
+    """
     if (((target < 0) | (target >= classes)) & (target != ignore_index)).any():
         raise ValueError(f"a target is neither one of {classes} classes nor {ignore_index}")
     return (target[..., None] == np.arange(classes)) & (target != ignore_index)[..., None]
@@ -239,7 +269,19 @@ def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduct
 def _class_coefficients(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
-    """Return the coefficients a of the loss −Σ_c a_c · log p_c, classes last, and the divisor of the mean."""
+    """Return the coefficients a of the loss −Σ_c a_c · log p_c, and the divisor of the mean.
+
+    Args:
+        input: the logits, (C) or (N, C, d…).
+        target: the target classes, (N, d…), or the target probabilities, in the shape of `input`.
+        weight: the weight of each class; None for weights of 1.
+        ignore_index: the target class that does not count.
+        label_smoothing: the share of the target that is distributed equally to all classes.
+
+    Returns:
+        The coefficients with the classes last, and the sum of the weights of the target classes; for target
+        probabilities, the number of losses.
+    """
     classes = _classes_last(input).shape[-1]
     if target.dtype.kind == "f":
         certain, is_counted = _classes_last(target), np.ones(_classes_last(target).shape[:-1], bool)
@@ -312,7 +354,13 @@ def _check_lengths(steps: int, targets: Array, input_lengths: Array, target_leng
 
 
 def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]:
-    """Return the labels of every sample with a blank before, between and after them."""
+    """Return the labels of every sample with a blank before, between and after them.
+
+    Args:
+        targets: the labels, (samples, labels), or the labels of all samples one after the other.
+        lengths: the number of labels of each sample.
+        blank: the class of the blank.
+    """
     starts = np.cumsum(lengths) - lengths
     rows = targets if targets.ndim == 2 else [targets[start:] for start in starts]
     extended = [np.full(2 * length + 1, blank) for length in lengths]
@@ -322,7 +370,16 @@ def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]
 
 
 def _log_alpha(log_probs: Array, labels: Array, blank: int) -> Array:
-    """Return ln α_t(s) of a sample with log_probs (T, C) and extended labels; the shape is (T, len(labels))."""
+    """Return ln α_t(s): the logarithm of the probability of all alignments of steps 0 … t with labels 0 … s.
+
+    Args:
+        log_probs: the logarithms of the probabilities of classes at each step of a sample, (T, C).
+        labels: the labels with blanks, as `_extended_targets` returns them.
+        blank: the class of the blank.
+
+    Returns:
+        The logarithms, (T, len(labels)).
+    """
     emitted = log_probs[:, labels]
     may_skip = (labels != blank) & (labels != _shift_up(labels, 2, blank))
     start = np.where(np.arange(len(labels)) < 2, 0.0, -np.inf)
@@ -336,7 +393,7 @@ def _log_alpha(log_probs: Array, labels: Array, blank: int) -> Array:
 
 
 def _shift_up(values: Array, places: int, fill: Any) -> Array:
-    """Return `values` shifted up by `places`, with `fill` in front."""
+    """Return a vector shifted to higher indices by `places`; `fill` is at the first indices."""
     return np.concatenate([np.full(places, fill), values])[: len(values)]
 
 
@@ -371,12 +428,25 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
 
 
 def _path_terms(alpha: Array, steps: Array) -> Array:
-    """Return the terms of logarithms that are rounded at each of t `steps` and grow linearly: |α| · √(t / 36)."""
+    """Return the terms of logarithms α that are rounded at each of t steps, |α| · √(t / 36).
+
+    The logarithm grows linearly with the steps. Its rounding error at step i has the variance (|α| · i / t)² / 12, and
+    these variances add up to |α|² · t / 36.
+    """
     return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
 
 
 def _reduce_ctc(losses: WithTerms, target_lengths: Array, reduction: int, out: ResultOverride) -> WithTerms:
-    """Return the losses, or their sum or mean; their errors are independent."""
+    """Return the losses of samples, or their sum or mean with the terms of independent errors.
+
+    For the mean, each loss is first divided by the length of its target.
+
+    Args:
+        losses: the loss of each sample.
+        target_lengths: the number of labels of each sample.
+        reduction: a `Reduction`.
+        out: the properties of the result that the caller allocated.
+    """
     if reduction == Reduction.none:
         return losses
     lengths = np.maximum(target_lengths, 1) if reduction == Reduction.mean else 1

@@ -1,7 +1,15 @@
 """MMCV's operators on boxes, quadrilaterals and polygons in the plane.
 
+MMCV is OpenMMLab's library for computer vision. The overlap of two shapes is measured by their *intersection over
+union* (IoU): the area of the intersection divided by the area of the union.
+
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Sources: MMCV's operators; H. Rezatofighi et al., "Generalized Intersection over Union", 2019.
 """
 
 from __future__ import annotations
@@ -33,7 +41,7 @@ T = TypeVar("T")
 """An item whose overlap is computed: a row of numbers, or a polygon."""
 
 MIN_AREA = 1e-14
-"""A box whose area is smaller than this overlaps no other box."""
+"""The area below which a box overlaps no other box, as in MMCV."""
 
 
 # Overlaps
@@ -61,7 +69,10 @@ def bbox_overlaps(bboxes1, bboxes2, mode, offset, aligned):
 
 
 def _overlap_ratio(polygon_a: Polygon, polygon_b: Polygon, mode: int) -> tuple[float, float]:
-    """Return intersection over union (mode 0) or over the area of `polygon_a` (mode 1), and the terms of the ratio."""
+    """Return the overlap of two convex polygons, and its terms.
+
+    The overlap is the area of the intersection, divided by the area of the union (mode 0) or of `polygon_a` (mode 1).
+    """
     areas = abs(area(polygon_a)), abs(area(polygon_b))
     if min(areas) < MIN_AREA:
         return 0.0, 0.0
@@ -115,7 +126,7 @@ def box_iou_rotated(bboxes1, bboxes2, mode, aligned):
 
 @reference("diopiBoxIouQuadriMmcv")
 def box_iou_quadri(bboxes1, bboxes2, mode, aligned):
-    """Return the overlap ratios of convex quadrilaterals."""
+    """Return the overlap ratios of convex quadrilaterals (x1, y1, …, x4, y4)."""
     return _overlap_ratios(
         _convex_quadrilaterals(bboxes1), _convex_quadrilaterals(bboxes2), _unchanged_pair, mode, aligned
     )
@@ -137,7 +148,8 @@ def suppress_nonmaxima(order: Sequence[int], find_overlaps: Callable[[int, Seque
 
     Args:
         order: The indices by descending priority.
-        find_overlaps: Returns which candidates overlap too much with a selected index.
+        find_overlaps: A function of a selected index and of candidate indices that returns for each candidate whether
+            it overlaps too much with the selected one.
 
     Returns:
         The selected indices, by descending priority.
@@ -210,7 +222,7 @@ def polygon_overlap_test(
 
 @reference("diopiNmsMmcv")
 def nms(dets, scores, iou_threshold, offset):
-    """Return the boxes that non-maximum suppression selects; one of several valid results if scores are equal."""
+    """Return the indices of the boxes that non-maximum suppression selects; `AnyOf` if scores are equal."""
     order = np.argsort(-scores, kind="stable")
     survivors = np.array(suppress_nonmaxima(list(order), upright_overlap_test(dets, iou_threshold, offset)), np.int64)
     return survivors if len(np.unique(scores)) == len(scores) else AnyOf(survivors)
@@ -218,7 +230,10 @@ def nms(dets, scores, iou_threshold, offset):
 
 @reference("diopiNmsRotatedMmcv")
 def nms_rotated(order, dets_sorted, iou_threshold):
-    """Return the rotated boxes that non-maximum suppression selects, which are sorted by score already."""
+    """Return the indices of the rotated boxes that non-maximum suppression selects.
+
+    `dets_sorted` has the boxes by descending score, and `order` their original indices.
+    """
     corners = [rotated_box(*box[:5]) for box in dets_sorted]
     survivors = suppress_nonmaxima(range(len(corners)), polygon_overlap_test(corners, iou_threshold))
     return order[np.array(survivors, np.int64)]
@@ -243,7 +258,7 @@ def points_in_polygons(points, polygons):
 
 @reference("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(pointsets):
-    """Return the corners of a smallest rectangle around each set of nine points."""
+    """Return the corners of a smallest rectangle around each set of nine points: (sets, 8)."""
     return AnyOf(np.reshape([_smallest_rectangle(to_points(row)) for row in pointsets], (len(pointsets), 8)))
 
 
@@ -264,7 +279,7 @@ def _smallest_rectangle(corners: Polygon) -> Array:
 
 
 def _convex_hull(row: Array) -> Polygon:
-    """Return the corners of the convex hull of a row of points."""
+    """Return the corners of the convex hull of a row of points x1, y1, x2, y2 …."""
     corners = to_points(row)
     return [corners[i] for i in hull(corners)]
 
@@ -279,7 +294,10 @@ def convex_iou(pointsets, polygons):
 
 @reference("diopiConvexGiouMmcv")
 def convex_giou(pointsets, polygons):
-    """Return the generalized IoU of each hull and quadrilateral: its gradient by the nine points, then its value."""
+    """Return the generalized IoU of each hull of nine points and its quadrilateral.
+
+    A row of the result has the gradient with respect to the 18 coordinates of the points, then the value.
+    """
     rows = [
         _giou(to_points(row), polygon) for row, polygon in zip(pointsets, _convex_quadrilaterals(polygons), strict=True)
     ]
@@ -288,7 +306,15 @@ def convex_giou(pointsets, polygons):
 
 
 def _giou(corners: Polygon, polygon: Polygon) -> tuple[Array, Array]:
-    """Return the gradient and the value of the generalized IoU of a hull and a polygon, and the terms of both."""
+    """Return the gradient and the value of the generalized IoU of a hull and a polygon, and the terms of both.
+
+    Args:
+        corners: The nine points whose hull is compared.
+        polygon: A convex polygon.
+
+    Returns:
+        Two vectors of 19 elements: the gradient with respect to the coordinates and the value; and their terms.
+    """
     polygon = orient_counter_clockwise(polygon)
     hull_indices, all_points = hull(corners), [*corners, *polygon]
     enclosing_indices = hull(all_points)
@@ -328,7 +354,7 @@ def _giou(corners: Polygon, polygon: Polygon) -> tuple[Array, Array]:
 
 
 def _area_gradient(hull_indices: Sequence[int], corners: Polygon, clip: Polygon | None) -> Array:
-    """Return the gradient of the area of a hull by its points, as ∂x + i·∂y.
+    """Return the gradient of the area of a hull with respect to its points, as complex numbers ∂x + i·∂y.
 
     When a corner moves, its two edges move. A point of an edge sweeps an area in proportion to its displacement along
     the normal, which grows linearly toward the moving corner. Parts of an edge outside `clip` sweep no area.
@@ -382,7 +408,16 @@ def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
 
 
 def _sort_corners(vertices: Array, mask: Array, count: int) -> list[int]:
-    """Return `count` valid corners by angle, the first again, and padding, as indices; only padding for count < 3."""
+    """Return the indices of the valid corners of a polygon by angle, then the first index again, then padding.
+
+    Args:
+        vertices: The corners, (24, 2), relative to a point inside the polygon.
+        mask: Which corners are valid.
+        count: The number of valid corners. If it is less than 3, the result consists of padding only.
+
+    Returns:
+        `SORTED_COUNT` indices; the padding is the index of the first invalid corner from index 8 on.
+    """
     padding = 8 + int(np.argmin(mask[8:]))
     if count < 3:
         return [padding] * SORTED_COUNT

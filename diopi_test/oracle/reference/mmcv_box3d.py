@@ -1,4 +1,16 @@
-"""MMCV's operators on boxes in space."""
+"""MMCV's operators on boxes in space, and on the points in these boxes.
+
+A box is (x, y, z, dx, dy, dz, heading): the center of its bottom, its sizes, and its rotation about the z axis in
+radians. Its bird's-eye view is its projection to the plane of x and y.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Sources: MMCV's operators; S. Shi et al., "From Points to Parts", 2019 (RoI-aware pooling).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +28,7 @@ from diopi_test.oracle.reference.sums import accumulation_terms, sum_terms
 Array = NDArray[Any]
 
 MIN_UNION = 1e-8
-"""Smaller unions count as this area."""
+"""The least area of a union in an overlap; smaller unions count as this area, as in MMCV."""
 
 
 # Bird's-eye view
@@ -53,13 +65,13 @@ def _nms_results(boxes: Array, find_overlaps: Callable[..., Any]) -> tuple[Partl
 
 @reference("diopiIou3dNms3dMmcv")
 def iou3d_nms3d(boxes, nms_overlap_thresh):
-    """Return the boxes that non-maximum suppression selects by rotated overlap."""
+    """Return the indices and the number of the boxes that non-maximum suppression selects by rotated overlap."""
     return _nms_results(boxes, polygon_overlap_test(_bev_rectangles(boxes), nms_overlap_thresh, MIN_UNION))
 
 
 @reference("diopiIou3dNms3dNormalMmcv")
 def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
-    """Return the boxes that non-maximum suppression selects by overlap without rotation."""
+    """Return the indices and the number of the boxes that non-maximum suppression selects, without their rotation."""
     centers, halves = boxes[:, :2], boxes[:, 3:5] / 2
     upright = np.concatenate([centers - halves, centers + halves], 1)
     return _nms_results(boxes, upright_overlap_test(upright, nms_overlap_thresh, 0, MIN_UNION))
@@ -69,7 +81,14 @@ def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
 
 
 def _box_coordinates(points: Array, box: Array) -> tuple[Array, Array]:
-    """Return points in the axes of a box (origin: the center of its bottom), and which points are inside the box."""
+    """Return the coordinates of points along the axes of a box, and a mask of the points inside the box.
+
+    The origin of the coordinates is the center of the bottom of the box.
+
+    Args:
+        points: The points, (points, 3).
+        box: The box.
+    """
     offsets, sizes = points - box[:3], box[3:6]
     cosine, sine = np.cos(box[6]), np.sin(box[6])
     local_x = offsets[:, 0] * cosine + offsets[:, 1] * sine
@@ -80,7 +99,7 @@ def _box_coordinates(points: Array, box: Array) -> tuple[Array, Array]:
 
 
 def _points_in_boxes(boxes: Array, points: Array) -> Array:
-    """Return whether each point is in each box: (B, M, T)."""
+    """Return whether each point is in each box of its sample: (samples, points, boxes)."""
     inside = np.zeros((*points.shape[:2], boxes.shape[1]), bool)
     for b, t in np.ndindex(*boxes.shape[:2]):
         inside[b, :, t] = _box_coordinates(points[b], boxes[b, t])[1]
@@ -96,7 +115,7 @@ def points_in_boxes_part(boxes, pts):
 
 @reference("diopiPointsInBoxesAllMmcv")
 def points_in_boxes_all(boxes, pts):
-    """Return 1 for each point in each box, else 0."""
+    """Return 1 for each pair of a point and a box that contains it, else 0: (samples, points, boxes)."""
     return _points_in_boxes(boxes, pts).astype(np.int64)
 
 
@@ -107,7 +126,14 @@ MAXIMUM = 0
 
 
 def _fill_voxel_slots(box: Array, points: Array, slots: Array) -> None:
-    """Write the indices of the points in a box into the slots of its voxels; the first slot counts the points."""
+    """Write the indices of the points in a box into the slots of its voxels; the first slot counts the points.
+
+    Args:
+        box: The box, which is divided into voxels.
+        points: The points, (points, 3).
+        slots: The slots of each voxel, (voxels along x, y and z, slots), zeros at first. Points for which there is no
+            slot are dropped.
+    """
     positions, inside = _box_coordinates(points, box)
     grid = slots.shape[:3]
     from_corner = positions + np.array([box[3] / 2, box[4] / 2, 0])
@@ -120,7 +146,10 @@ def _fill_voxel_slots(box: Array, points: Array, slots: Array) -> None:
 
 @reference("diopiRoiawarePool3dMmcv")
 def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature, pool_method):
-    """Return the pooled features of the points in each voxel of each box, and the points they come from."""
+    """Return the indices of the maxima, the points in each voxel of each box, and the pooled features of these points.
+
+    The features are the maximum or the mean over the points in a voxel. For the mean, `argmax` is unchanged.
+    """
     voxel_points = np.zeros(pts_idx_of_voxels.shape, np.int64)
     for roi, slots in zip(rois, voxel_points, strict=True):
         _fill_voxel_slots(roi, pts, slots)
@@ -165,7 +194,10 @@ def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_
 
 @reference("diopiRoipointPool3dMmcv")
 def roipoint_pool3d(pooled_features, xyz, boxes3d, pts_feature):
-    """Return the coordinates and features of the points in each box, repeated to fill it, and 1 for each empty box."""
+    """Return the coordinates and features of the points in each box, and 1 for each box without points.
+
+    If a box has fewer points than the result has rows, its points are repeated. Rows of empty boxes are unchanged.
+    """
     pooled, is_empty = pooled_features.copy(), np.zeros(boxes3d.shape[:2], np.int64)
     rows = np.concatenate([xyz, pts_feature], -1)
     if pooled.shape[-1] != rows.shape[-1]:

@@ -1,7 +1,12 @@
-"""MMCV's losses and their gradients.
+"""MMCV's losses and their gradients: focal losses of classes, and the Chamfer distance of point sets.
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: MMCV's operators; T.-Y. Lin et al., "Focal Loss for Dense Object Detection", 2017.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ def _log_expit(x: Array) -> Array:
 
 
 def _complement_error(p: Array, q: Array) -> Array:
-    """Return the relative error, in eps, of q = 1 − p computed from a rounded p; 0 where q ≤ MIN_ARGUMENT."""
+    """Return the relative error, in eps, of q = 1 − p if it is computed from a rounded p; 0 where q ≤ MIN_ARGUMENT."""
     return np.where(q > MIN_ARGUMENT, p / np.maximum(q, MIN_ARGUMENT), 0)
 
 
@@ -112,7 +117,10 @@ def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
 
 
 def _nearest_neighbors(points: Array, candidates: Array) -> tuple[Array, Array | AnyOf]:
-    """Return the squared distance from each point to its nearest candidate, and the index of the candidate."""
+    """Return the squared distance from each point to its nearest candidate, and the index of the candidate.
+
+    If several candidates are almost equally near, the indices are `AnyOf`.
+    """
     distances = np.square(points[:, :, np.newaxis] - candidates[:, np.newaxis]).sum(-1)
     if not distances.size:
         return np.zeros(points.shape[:2]), np.zeros(points.shape[:2], np.int64)
@@ -130,7 +138,18 @@ def chamfer_distance(xyz1, xyz2):
 
 
 def _distance_gradients(points: Array, neighbors: Array, nearest: Array, grad: Array) -> tuple[Array, Array, Array]:
-    """Return the gradients of nearest distances by points and by neighbors, and squares and counts of the latter."""
+    """Return the gradients of the squared distances of points from their nearest neighbors.
+
+    Args:
+        points: The points, (N, points, 3).
+        neighbors: The points of the opposite set, (N, neighbors, 3).
+        nearest: The index of the nearest neighbor of each point.
+        grad: The gradient of the squared distances.
+
+    Returns:
+        The gradients of the points and of the neighbors. The last item has the sums of squares and the numbers of
+        addends in the gradients of the neighbors, (2, N, neighbors, 3).
+    """
     samples = np.arange(len(points))[:, np.newaxis]
     point_gradient = 2 * grad[..., np.newaxis] * (points - neighbors[samples, nearest])
     neighbor_gradient, squares, counts = (
@@ -149,7 +168,13 @@ def _distance_gradients(points: Array, neighbors: Array, nearest: Array, grad: A
 
 
 def _add_gradients(point_gradient: Array, neighbor_gradient: Array, sums: Array) -> WithTerms:
-    """Return the gradient of points: of their own distance, and of the distances to them as nearest neighbors."""
+    """Return the gradient of points, with terms: the sum of both gradients that `_distance_gradients` returns.
+
+    Args:
+        point_gradient: The gradient of the distances from the points.
+        neighbor_gradient: The gradient of the distances to the points as nearest neighbors.
+        sums: The sums of squares and the numbers of addends of `neighbor_gradient`.
+    """
     squares, count = sums[0] + point_gradient**2, sums[1] + 1
     value = point_gradient + neighbor_gradient
     return WithTerms(value, accumulation_terms(count, np.sqrt(count * squares), squares, value))

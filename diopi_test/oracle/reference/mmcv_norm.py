@@ -1,4 +1,14 @@
-"""MMCV's synchronized batch normalization, and its activation with bias."""
+"""MMCV's synchronized batch normalization, and its activation with bias.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Sources: MMCV's operators; T. Karras et al., "Analyzing and Improving the Image Quality of StyleGAN", 2020 (activation
+with bias).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +55,11 @@ def sync_bn_var(input, mean):
 
 @reference("diopiSyncBnOutputMmcv")
 def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, eps, momentum, group_size):
-    """Return the new running mean and variance, the normalized input, the standard deviation, and the affine result."""
+    """Return the results of synchronized batch normalization, from the mean and variance over all devices.
+
+    They are the new running mean and variance, the normalized input, the standard deviation, and the normalized input
+    times the weight plus the bias.
+    """
     std = np.sqrt(var + eps)
     norm = (input - _broadcast_channels(mean)) / _broadcast_channels(std)
     terms = np.broadcast_to(np.abs(_broadcast_channels(mean / std)), norm.shape)  # (x − mean)/std as x/std − mean/std

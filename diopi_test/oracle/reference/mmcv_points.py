@@ -1,4 +1,17 @@
-"""MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores."""
+"""MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores.
+
+Points are (x, y, z). The functions whose names contain `stack` take several sets of different sizes that are
+concatenated, and the number of rows of each set.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Sources: MMCV's operators; C. Qi et al., "PointNet++", 2017 (ball query, furthest-point sampling, interpolation); M. Xu
+et al., "PAConv", 2021.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +48,11 @@ def _fill_row(row: Array, hits: Array) -> None:
 
 @reference("diopiBallQueryMmcv")
 def ball_query(idx, center_xyz, xyz, min_radius, max_radius):
-    """Return the indices of the first points within the radii of each center, or at the center; 0 if there are none."""
+    """Return the indices of the first points around each center; a row of zeros if there are none.
+
+    A point counts if its distance is at least min_radius and less than max_radius, or 0. If there are fewer points than
+    columns, the first index is repeated.
+    """
     distances = _squared_distances(center_xyz, xyz)
     hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
     result = np.zeros_like(idx)
@@ -45,7 +62,15 @@ def ball_query(idx, center_xyz, xyz, min_radius, max_radius):
 
 
 def _set_slices(counts: Array, rows: Array) -> Iterator[slice]:
-    """Return the slice of each of several concatenated sets; raise ValueError if they do not cover all rows."""
+    """Return the slice of each of several concatenated sets.
+
+    Args:
+        counts: The number of rows of each set.
+        rows: The concatenated sets.
+
+    Raises:
+        ValueError: The sets do not cover all rows.
+    """
     if counts.sum() != len(rows) or (counts < 0).any():
         raise ValueError(
             f"the sets have {counts.tolist()} rows, expected sizes of at least 0 that add up to {len(rows)}"
@@ -58,7 +83,7 @@ def _set_slices(counts: Array, rows: Array) -> Iterator[slice]:
 def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius):
     """Return the indices of the first points within the radius of each center, for concatenated sets.
 
-    A row without such points begins with −1.
+    A row without such points begins with −1. If there are fewer points than columns, the first index is repeated.
     """
     result = np.zeros_like(idx)
     for rows, points in zip(
@@ -77,7 +102,13 @@ def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, 
 
 
 def _furthest_points(distances_from: Callable[[int], Array], points: int, count: int) -> Array:
-    """Return the indices of furthest-point sampling, which starts at point 0."""
+    """Return the indices of furthest-point sampling: point 0, then always the point furthest from all selected ones.
+
+    Args:
+        distances_from: Returns the squared distances of all points from the point with an index.
+        points: The number of points.
+        count: The number of points to select.
+    """
     chosen, nearest = np.zeros(count, np.int64), np.full(points, UNKNOWN_DISTANCE)
     for step in range(1, count):
         nearest = np.minimum(nearest, distances_from(chosen[step - 1]))
@@ -107,9 +138,10 @@ def furthest_point_sampling_with_dist(points_dist, num_points):
 
 
 def _nearest_points(centers: Array, points: Array, count: int, missing: float) -> tuple[Array, Array]:
-    """Return squared distances and indices of the nearest points; pad with `missing` and 0 if there are too few.
+    """Return the squared distances and indices of the `count` nearest points of each center.
 
-    Among points at the same distance, the lower index comes first.
+    Among points at the same distance, the lower index comes first. If there are too few points, the distances are
+    padded with `missing`, and the indices with 0.
     """
     distances = _squared_distances(centers, points)
     order = np.argsort(distances, -1, kind="stable")[..., :count]
@@ -201,7 +233,14 @@ def three_interpolate_backward(grad_points, grad_out, idx, weight):
 
 
 def _stacked_rows(idx: Array, idx_counts: Array, features: Array, feature_counts: Array) -> tuple[Array, Array]:
-    """Return the row of the concatenated features for each index, and whether it is inside the set of the index."""
+    """Return the row of the concatenated features for each index, and whether it is inside the set of the index.
+
+    Args:
+        idx: Indices within the sets, (rows, group size).
+        idx_counts: The number of rows of `idx` for each set.
+        features: The concatenated features of all sets.
+        feature_counts: The number of rows of `features` for each set.
+    """
     starts, lengths = np.zeros(len(idx), np.int64), np.zeros(len(idx), np.int64)
     for rows, feature_rows in zip(_set_slices(idx_counts, idx), _set_slices(feature_counts, features), strict=True):
         starts[rows], lengths[rows] = feature_rows.start, feature_rows.stop - feature_rows.start
@@ -239,7 +278,16 @@ def _gather_neighbors(features: Array, idx: Array) -> Array:
 
 
 def _neighbors(knn_idx: Array, points: Array, centers: Array) -> tuple[Array, Array]:
-    """Return points and −centers of all neighbors, (2, B, n, K, M, O), and whether each neighbor index is valid."""
+    """Return the features of the neighbors and the negative features of their centers, and which neighbors are valid.
+
+    Args:
+        knn_idx: The indices of K neighbors of each point, (B, n, K); the first one is the center.
+        points: The features of points for each of M score matrices, (B, N, M, O).
+        centers: The features of centers, in the same shape.
+
+    Returns:
+        The features, (2, B, n, K, M, O), which are 0 for invalid indices; and a mask of the valid indices, (B, n, K).
+    """
     is_valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
     center_idx = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
     terms = [_gather_neighbors(points, np.where(is_valid, knn_idx, 0)), -_gather_neighbors(centers, center_idx)]
@@ -248,7 +296,7 @@ def _neighbors(knn_idx: Array, points: Array, centers: Array) -> tuple[Array, Ar
 
 @reference("diopiAssignScoreWithkMmcv")
 def assign_score_withk(points, centers, scores, knn_idx):
-    """Return Σ score · (point − center) over the score matrices (Xu et al., "PAConv")."""
+    """Return Σ score · (point − center) over the M score matrices: (B, O, n, K)."""
     features, _ = _neighbors(knn_idx, points, centers)
     return sum_products(lambda values, mix: np.einsum("tbnkmo,bnkm->bonk", values, mix), features, scores)
 

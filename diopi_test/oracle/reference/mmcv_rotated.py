@@ -1,7 +1,16 @@
 """MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters.
 
+A rotated region is the index of its feature map, then its center x, y, its width and height, and its angle in radians.
+*Oriented* features have a group of channels whose members are the responses in equally spaced orientations.
+
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Sources: MMCV's operators; J. Han et al., "ReDet", 2021 (rotation-invariant RoIAlign); X. Yang et al., "R3Det", 2019
+(feature alignment); Y. Zhou et al., "Oriented Response Networks", 2017 (active rotated filters).
 """
 
 from __future__ import annotations
@@ -46,7 +55,17 @@ Pair = tuple[int, int]
 def _rotated_grid(
     roi: Array, bins: Pair, ratio: int, scale: float, shift: float, min_side: float, clockwise: bool
 ) -> SampleGrid:
-    """Return the samples of a rotated region: center minus `shift`, sides of at least `min_side`."""
+    """Return the samples of a rotated region.
+
+    Args:
+        roi: The region.
+        bins: The number of bins along the height and width of the region.
+        ratio: The number of points per bin along an axis; 0 or less for a number that depends on the extent.
+        scale: The factor from coordinates of regions to cells of the feature map.
+        shift: The number of cells by which the center is shifted back.
+        min_side: The least width and height, in cells.
+        clockwise: Whether the angle is clockwise.
+    """
     center_x, center_y = roi[[1, 2]] * scale - shift
     w, h = np.maximum(roi[[3, 4]] * scale, min_side)
     theta = -roi[5] if clockwise else roi[5]
@@ -94,7 +113,16 @@ def roi_align_rotated_backward(
 
 
 def _orientation_blend(theta: float, orientations: int) -> tuple[Array, float, float]:
-    """Return the first orientation that each result orientation blends, the share of the next, and its terms."""
+    """Return how rotated features blend neighboring orientations.
+
+    Args:
+        theta: The angle of the region.
+        orientations: The number of orientations.
+
+    Returns:
+        The first of the two input orientations that each result orientation blends; the share of the next one; and the
+        terms of the share.
+    """
     turn = theta * orientations / (2 * np.pi)
     steps = np.floor(turn)
     return (np.arange(orientations) - int(steps)) % orientations, turn - steps, abs(turn)
@@ -109,7 +137,13 @@ def _blend_matrix(orientations: int, theta: float) -> WithTerms:
 
 
 def _mix_orientations(channels: WithTerms, matrix: WithTerms, subscripts: str) -> WithTerms:
-    """Return features (C'·O, …) whose orientations are multiplied by a matrix, with einsum `subscripts`."""
+    """Return features whose orientations are multiplied by a matrix.
+
+    Args:
+        channels: The features, (C'·O, …) for O orientations.
+        matrix: The matrix, (O, O).
+        subscripts: The subscripts of the product in np.einsum, for the matrix and the features (C', O, …).
+    """
     o = len(matrix.value)
     shape = channels.value.shape
 
@@ -156,7 +190,14 @@ def riroi_align_rotated_backward(
 
 
 def _alignment_samples(boxes: Array, scale: float, points: int, size: Pair) -> BilinearSamples:
-    """Return the samples (4, H, W, points) at the centers, then the corners, of an image's boxes (H, W, 5)."""
+    """Return the samples at the center and the corners of the best box of each cell: (4, H, W, points).
+
+    Args:
+        boxes: The boxes of an image, y, x, width, height and angle, (H, W, 5).
+        scale: The factor from coordinates of boxes to cells.
+        points: The number of points per box: 1 for the center only, 5 with the corners.
+        size: The size of the feature maps along H and W.
+    """
     y, x, w, h = (boxes[..., k] * scale for k in range(4))
     cos, sin = np.cos(boxes[..., 4]) / 2, np.sin(boxes[..., 4]) / 2
     signs = [(0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1)][:points]
@@ -183,7 +224,7 @@ def rotated_feature_align(features, best_bboxes, spatial_scale, points):
 
 
 def _sum_points(index: Array) -> Any:
-    """Return the function of weights and planes that computes the sum of each position's samples."""
+    """Return a bilinear function of weights and planes that computes the sum of the samples at each position."""
     return lambda weights, planes: make_gather(index)(weights, planes).sum(-1)
 
 
@@ -206,13 +247,13 @@ def rotated_feature_align_backward(bottom_grad, top_grad, best_bboxes, spatial_s
 
 
 def _filter_positions(indices: Array) -> Array:
-    """Return the position of each filter element after each rotation: (rotations, elements)."""
+    """Return the position of each filter element after each rotation, counted from 0: (rotations, elements)."""
     return indices.reshape(-1, indices.shape[-1]).T - 1
 
 
 @reference("diopiActiveRotatedFilterMmcv")
 def active_rotated_filter(input, indices):
-    """Return each filter in all rotations (Zhou et al., "Oriented response networks")."""
+    """Return each filter in all rotations that `indices` lists: (filters · rotations, channels · orientations, H, W)."""
     p, q, o, *kernel = input.shape
     filter_positions = _filter_positions(indices)
     result = np.zeros((p, len(filter_positions), q, filter_positions.shape[1]))

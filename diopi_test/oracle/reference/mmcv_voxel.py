@@ -1,4 +1,18 @@
-"""MMCV's voxels, reduction by voxel, and sparse convolution and pooling over pairs of rows."""
+"""MMCV's voxels, reduction by voxel, and sparse convolution and pooling.
+
+A voxel is a cell of a regular grid in space; its index has the order z, y, x. Sparse features have a row per voxel that
+contains points. A sparse convolution lists, for each kernel position, the pairs of input and output rows that it
+connects.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Sources: MMCV's operators; Y. Zhou, O. Tuzel, "VoxelNet", 2018; Y. Yan et al., "SECOND: Sparsely Embedded Convolutional
+Detection", 2018 (sparse convolution).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +31,13 @@ Array = NDArray[Any]
 
 
 def _voxel_cells(points: Array, voxel_size: Array, coors_range: Array) -> tuple[Array, Array]:
-    """Return the cell (z, y, x) of each point, and whether the cell is in the grid."""
+    """Return the cell (z, y, x) of each point, and whether the cell is in the grid.
+
+    Args:
+        points: The points; the first three columns are x, y and z.
+        voxel_size: The size of a cell along x, y and z.
+        coors_range: The least x, y and z of the grid, then the largest ones.
+    """
     low, high = coors_range[:3], coors_range[3:]
     cells = np.floor((points[:, :3] - low) / voxel_size)
     inside = (cells >= 0) & (cells < np.round((high - low) / voxel_size))
@@ -28,7 +48,10 @@ def _voxel_cells(points: Array, voxel_size: Array, coors_range: Array) -> tuple[
 def hard_voxelize(
     voxels, coors, num_points_per_voxel, points, voxel_size, coors_range, max_points, max_voxels, deterministic
 ):
-    """Return the points of each voxel, the cells, the numbers of points, and the number of voxels."""
+    """Return the points of each voxel, the cell of each voxel, the numbers of points, and the number of voxels.
+
+    Unless the call is deterministic, the voxels may be in any order, and the first three results are `AnyOf`.
+    """
     cells, inside = _voxel_cells(points, voxel_size, coors_range)
     cells, points = cells[inside], points[inside]
     first, cell_of_point, counts = np.unique(cells, axis=0, return_index=True, return_inverse=True, return_counts=True)[
@@ -113,14 +136,27 @@ def dynamic_point_to_voxel_backward(grad_reduced_feats, feats, reduced_feats, co
 
 
 def _row_pairs(indice_pairs: Array, indice_num: Array, inverse: int = 0) -> Iterator[tuple[Array, Array]]:
-    """Yield, for each kernel position, the input rows and the output rows that it connects."""
+    """Yield, for each kernel position, the input rows and the output rows that it connects.
+
+    Args:
+        indice_pairs: The rows, (kernel positions, 2, rows).
+        indice_num: The number of pairs of each kernel position.
+        inverse: Whether input and output are exchanged, as in an inverse convolution.
+
+    Yields:
+        The input rows and the output rows.
+    """
     for (inputs, outputs), count in zip(indice_pairs, indice_num, strict=True):
         pair = inputs[:count], outputs[:count]
         yield pair[::-1] if inverse else pair
 
 
 def _convolution_pairs(indice_pairs: Array, indice_num: Array, rows: int, inverse: int, submanifold: int) -> list[Any]:
-    """Return `_row_pairs`; in a submanifold, the position with the most pairs connects each row to itself."""
+    """Return the pairs of each kernel position as `_row_pairs` yields them.
+
+    In a submanifold convolution, input and output have the same rows. The center of the kernel, which is the position
+    with the most pairs, connects each row to itself.
+    """
     pairs: list[Any] = list(_row_pairs(indice_pairs, indice_num, inverse))
     if submanifold:
         pairs[int(np.argmax(indice_num))] = np.arange(rows), np.arange(rows)

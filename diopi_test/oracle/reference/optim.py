@@ -1,4 +1,15 @@
-"""Optimizer steps, where a call is one in-place update, and gradient clipping."""
+"""Optimizer steps, where a call is one in-place update, and gradient clipping.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Sources: D. Kingma, J. Ba, "Adam", 2014; S. Reddi et al., "On the Convergence of Adam and Beyond", 2018 (AMSGrad); I.
+Loshchilov, F. Hutter, "Decoupled Weight Decay Regularization", 2017 (AdamW); M. Zeiler, "ADADELTA", 2012; the classes
+of torch.optim for the order of operations.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +26,13 @@ Array = NDArray[Any]
 
 
 def _require_state(state: Array | None) -> Array:
-    """Return state that the step uses; fail if the case leaves it out."""
+    """Return a state tensor that the step uses; raise AssertionError if the case omits it."""
     assert state is not None, "the case leaves out a state tensor that the step needs"
     return state
 
 
 def _unchanged_state(state: Array | None) -> Exact | None:
-    """Return state that the step must not change."""
+    """Return a state tensor that the step must not change, as an exact result; None if it is omitted."""
     return None if state is None else Exact(state)
 
 
@@ -49,7 +60,24 @@ def _adam(
     step: float,
     amsgrad: bool,
 ) -> tuple[Array, Array, Array, Any]:
-    """Return parameters and state after a step of Adam without weight decay."""
+    """Return the parameters and the state after a step of Adam without weight decay.
+
+    Args:
+        param: The parameters.
+        grad: Their gradient.
+        exp_avg: The running mean of gradients.
+        exp_avg_sq: The running mean of squared gradients.
+        max_exp_avg_sq: The maximum of the running mean of squares; needed for AMSGrad only.
+        lr: The learning rate.
+        beta1: The decay of the mean of gradients.
+        beta2: The decay of the mean of squares.
+        eps: The number that is added to the divisor.
+        step: The number of the step, from 1.
+        amsgrad: Whether the step is AMSGrad.
+
+    Returns:
+        The new parameters, both means, and the maximum.
+    """
     m = beta1 * exp_avg + (1 - beta1) * grad
     v = beta2 * exp_avg_sq + (1 - beta2) * grad**2
     largest = np.maximum(_require_state(max_exp_avg_sq), v) if amsgrad else v
@@ -125,7 +153,7 @@ def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, wei
 
 @reference("diopiClipGradNorm")
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
-    """Return the total norm, and the gradients scaled down if it is larger than max_norm."""
+    """Return the norm of all gradients together, and the gradients, scaled down if this norm exceeds max_norm."""
     total = _norm(np.stack([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type) if grads else np.float64(0)
     if error_if_nonfinite and not np.isfinite(total):
         raise ValueError(f"the norm of the gradients is {total}, and error_if_nonfinite is set")

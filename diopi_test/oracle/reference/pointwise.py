@@ -1,4 +1,11 @@
-"""Unary element-wise functions, and the gradient of tanh."""
+"""Unary element-wise functions, and the gradient of tanh.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +44,7 @@ FLOAT64_FUNCTIONS = {
     "diopiErf": special.erf,
     "diopiErfinv": lambda x: np.copysign(special.erfinv(x), x),
 }
-"""Functions computed in float64 for every element type of the input."""
+"""The NumPy function for each standard function that is computed in float64 for every element type of the input."""
 
 EXACT_FUNCTIONS = {
     "diopiNeg": np.negative,
@@ -47,7 +54,10 @@ EXACT_FUNCTIONS = {
     "diopiBitwiseNot": np.invert,
     "diopiLogicalNot": np.logical_not,
 }
-"""Functions with exact results, computed in the type of the plain input: float64, complex128, int64 or bool."""
+"""The NumPy function for each standard function with exact results, computed in the type of the input array.
+
+This type is float64, complex128, int64 or bool.
+"""
 
 
 def _in_float64(function: Any) -> Any:

@@ -1,4 +1,16 @@
-"""Pooling over the last one, two or three axes, and its gradients, with the same formulas for every rank."""
+"""Pooling over the last one, two or three axes, and its gradients, with the same formulas for every rank.
+
+These axes are called spatial axes. A window is the set of input elements of which a result element is the maximum or
+the mean. *Adaptive* pooling chooses the windows so that the result has a requested size.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: PyTorch's pooling layers, which define the windows and the choice between equal elements.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +46,16 @@ AxisWindows = Sequence[AxisWindow]
 
 
 def _sliding_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> AxisWindows:
-    """Return the windows of a kernel that slides along an axis, as torch.nn.functional.max_pool1d counts them."""
+    """Return the windows of a kernel that slides along an axis, as torch.nn.functional.max_pool1d counts them.
+
+    Args:
+        size: The size of the input.
+        kernel: The number of elements of the kernel.
+        stride: The distance between windows.
+        padding: The number of elements that are added at each end.
+        dilation: The distance between the elements of the kernel.
+        ceil_mode: Whether the last window may extend beyond the padded input.
+    """
     extent = dilation * (kernel - 1) + 1
     steps = (size + 2 * padding - extent) / stride
     count = int(np.ceil(steps) if ceil_mode else np.floor(steps)) + 1
@@ -93,7 +114,10 @@ def _empty_result(input: Array, axes: Sequence[AxisWindows], dtype: type) -> Arr
 
 
 def _window_maxima(input: Array, axes: Sequence[AxisWindows]) -> tuple[Array, Array]:
-    """Return the first maximum of each window, or its last NaN, and the offset of that element in the spatial axes."""
+    """Return the first maximum of each window, or its last NaN, and the position of that element.
+
+    The position is the row-major offset in the spatial axes.
+    """
     values, positions = _empty_result(input, axes, float), _empty_result(input, axes, int)
     leading = _leading_shape(input, axes)
     spatial = input.shape[len(leading) :]
@@ -132,11 +156,16 @@ def _scatter_add(grad_output: Array, input: Array, indices: Array, rank: int) ->
 
 
 Divisor = Callable[[tuple[AxisWindow, ...]], int]
-"""Returns the divisor of the mean over a window, from the `AxisWindow` along each axis."""
+"""A function that returns the divisor of the mean over a window, from its `AxisWindow` along each axis."""
 
 
 def _window_divisor(count_include_pad: bool, override: int | None) -> Divisor:
-    """Return the function that computes the divisor: `override` unless it is None or 0, else a number of elements."""
+    """Return the function that computes the divisor of the mean over a window.
+
+    Args:
+        count_include_pad: Whether elements of the padding count.
+        override: A fixed divisor; None or 0 for the number of elements in the window.
+    """
     if override:
         return lambda window: override
     if count_include_pad:

@@ -49,9 +49,9 @@ def scale_result(factor: Any, result: WithTerms) -> WithTerms:
 
 
 def sum_to_shape(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return the gradient of broadcasting from `shape` to the shape of `array`: sums over the broadcast axes.
+    """Return the sums of `array` over the axes along which `shape` was broadcast to its shape.
 
-    The result has the shape `shape`.
+    This is the gradient of broadcasting. The result has the shape `shape`.
     """
     added = tuple(range(array.ndim - len(shape)))
     stretched = tuple(i - len(shape) for i, length in enumerate(shape) if length == 1)

@@ -1,6 +1,10 @@
-"""Random functions. Only the shape of a random result is certain, so the references return zeros as `AnyOf`.
+"""Functions that draw random numbers.
 
-If the arguments leave only one possible result, the references return this result.
+The references return zeros of the correct shape as `AnyOf`, because a validator checks random results. If the arguments
+permit only one result, the references return this result.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
 """
 
 from __future__ import annotations
@@ -95,7 +99,7 @@ def randperm(n):
 
 @reference("diopiMultinomial")
 def multinomial(input, num_samples, replacement):
-    """Return random categories of each row, or the only possible category."""
+    """Return random categories of each row of weights, or the only possible category."""
     if not (np.isfinite(input).all() and (input >= 0).all() and (input.sum(-1) > 0).all()):
         raise ValueError(
             "the weights of a row are not a distribution: a weight is negative or not finite, or all weights are 0"

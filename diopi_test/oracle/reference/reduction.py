@@ -1,4 +1,11 @@
-"""Reductions along axes, and cumulative sums."""
+"""Reductions along axes, and cumulative sums.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +31,7 @@ Array = NDArray[Any]
 
 
 def _reduced_axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
-    """Return the axes to reduce as NumPy takes them: None stands for all axes."""
+    """Return the axes to reduce in NumPy's form; None stands for all axes, as do None and () in `dim`."""
     if input.ndim == 0 or dim is None or dim == ():
         return None
     return (dim,) if isinstance(dim, int) else tuple(dim)

@@ -26,7 +26,7 @@ BilinearFunction = Callable[[Array, Array], Array]
 
 
 POSITION_ERROR = K * 2.0**-24
-"""The largest error of a position, divided by its terms: K half-ulps of float32."""
+"""The largest accepted error of a position, divided by its terms: K half-ulps of float32."""
 
 
 def with_zero_terms(value: Array) -> WithTerms:
@@ -42,7 +42,7 @@ def stack_results(parts: Sequence[WithTerms], shape: tuple[int, ...]) -> WithTer
 
 
 def sum_rounded_products(sums: BilinearFunction, a: WithTerms, b: WithTerms) -> WithTerms:
-    """Return `sums(a, b)` with the terms of the sums and the propagated terms of both operands."""
+    """Return `sums(a, b)` with its terms: those of the sums, and the propagated terms of both operands."""
     product = sum_products(sums, a.value, b.value)
     operand_terms = sums(a.terms, np.abs(b.value)) + sums(np.abs(a.value), b.terms)
     return WithTerms(product.value, product.terms + operand_terms)
@@ -119,7 +119,15 @@ def zero_padded_cells(position: Coordinate, length: int) -> AxisCells:
 
 
 def _axis_cells(index: Array, fraction: Array, is_valid: Array, is_free: Array, terms: Array) -> AxisCells:
-    """Return cells with weights 1 − fraction and fraction; `is_free` marks weights that depend on the position."""
+    """Return the two cells around each position, with the weights 1 − fraction and fraction.
+
+    Args:
+        index: The index of each cell, (2, …).
+        fraction: The distance of the position from the lower cell.
+        is_valid: Which cells are elements of the axis, (2, …).
+        is_free: Which weights depend on the position, so that they have a slope, (2, …).
+        terms: The terms of the positions.
+    """
     weights, slopes = np.array([1 - fraction, fraction]), np.array([-np.ones(fraction.shape), np.ones(fraction.shape)])
     return AxisCells(
         index=index,

@@ -1,4 +1,11 @@
-"""Functions that create, rearrange, convert and copy tensors."""
+"""Functions that create, rearrange, convert and copy tensors.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +47,7 @@ def split_with_sizes(input, splitSizes, dim):
 
 @reference("diopiTranspose")
 def transpose(input, dim0, dim1):
-    """Swap two axes."""
+    """Return the input with two axes swapped."""
     return np.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
@@ -52,25 +59,25 @@ def permute(input, dims):
 
 @reference("diopiExpand")
 def expand(input, *, out):
-    """Broadcast the input to the shape of the result."""
+    """Return the input broadcast to the shape of the result."""
     return np.broadcast_to(input, out.shape or ())
 
 
 @reference("diopiFlip")
 def flip(input, dims):
-    """Reverse the order of elements along the axes."""
+    """Return the input with the order of elements reversed along the axes."""
     return np.flip(input, dims) if input.ndim else input
 
 
 @reference("diopiRoll")
 def roll(input, shifts, dims):
-    """Shift elements along axes, or in the flattened input, and wrap around."""
+    """Return the input with elements shifted along axes, or in the flattened input; they wrap around."""
     return np.roll(input, shifts, dims) if dims else np.roll(input, shifts[0])
 
 
 @reference("diopiRepeat")
 def repeat(input, repeats_size):
-    """Repeat the whole input along each axis, as np.tile."""
+    """Return the input repeated as a whole along each axis, as np.tile does."""
     return np.tile(input, repeats_size)
 
 
@@ -81,9 +88,10 @@ def _crop(input: Array, margins: Array) -> Array:
 
 @reference("diopiPad")
 def pad(input, pad, mode, value):
-    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around.
+    """Return the input with elements added at both ends of the last axes.
 
-    Negative numbers in `pad` remove elements.
+    They are a constant, or copies by reflection, replication or wrap-around. `pad` has the numbers of elements before
+    and after each axis, the last axis first. Negative numbers remove elements.
     """
     margins = np.zeros((input.ndim, 2), int)
     margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
@@ -182,7 +190,7 @@ def _is_integer(out: ResultOverride) -> bool:
 
 @reference("diopiArange")
 def arange(start, end, step, *, out):
-    """Return start + i · step; the numbers are truncated first for integers."""
+    """Return start + i · step for as many i as the result has elements; for integers, all arguments are truncated."""
     if _is_integer(out):
         start, end, step = int(start), int(end), int(step)
     steps = np.arange(*(out.shape or ())) * step
@@ -282,5 +290,5 @@ def get_native_memory_format():
 
 @reference("diopiTensorDestructionHook")
 def tensor_destruction_hook():
-    """Return no result."""
+    """Return an empty tuple, because the function has no results."""
     return ()

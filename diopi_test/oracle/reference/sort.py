@@ -1,4 +1,10 @@
-"""Sorting, selection of the largest or smallest, and distinct values."""
+"""Sorting, selection of the largest or smallest, and distinct values.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: PyTorch's functions of the same names.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +54,7 @@ def sort(input, dim, descending, pStable):
 
 @reference("diopiArgsort")
 def argsort(input, stable, dim, descending):
-    """Return the positions that sort an axis."""
+    """Return the positions that sort an axis, as in `sort`; without `dim`, the last axis."""
     return sort(input, -1 if dim is None else dim, descending, stable)[1]
 
 

@@ -1,4 +1,8 @@
-"""Products with sparse matrices."""
+"""Products with sparse matrices.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+"""
 
 from __future__ import annotations
 

@@ -23,16 +23,17 @@ Axes = tuple[int, ...] | int | None
 
 @overridable
 def scale_sum_terms(terms: Array) -> Array:
-    """Return the terms of sums unchanged; an arithmetic that accumulates sums in a coarser type multiplies them.
+    """Return the terms of sums unchanged.
 
-    References pass the terms of all sums to this function, or to `accumulation_terms`, which calls it. The arithmetic
-    replaces this function (`overridable`).
+    References pass the terms of all sums to this function, or to `accumulation_terms`, which calls it. If a vendor
+    declares that it accumulates sums in a less precise type, the suite overrides this function (`overridable`) and
+    multiplies the terms.
     """
     return terms
 
 
 def coarser_sum_terms(terms: Array) -> Array:
-    """Return by how much a declared arithmetic increases the terms of sums; 0 in IEEE 754 arithmetic.
+    """Return the increase of the terms of sums in the arithmetic that a vendor declares; 0 in IEEE 754 arithmetic.
 
     A reference declares these terms for sums whose errors in float32 are covered by an ulp of the result.
     """
@@ -67,7 +68,7 @@ SAMPLED_PAIRS = 256
 """The number of pairs of elements per slice that are compared to estimate how many elements are equal."""
 
 HARMLESS_REPETITION = 5
-"""The mean number of times that a value occurs in a sum above which its identical rounding errors matter."""
+"""The largest mean number of equal addends in a sum for which their identical rounding errors do not matter."""
 
 
 def equal_pair_share(array: Array, axes: Axes) -> Array:
@@ -107,7 +108,6 @@ def mean_repetition_at(positions: Array, values: Array, count: Array) -> Array:
     """Return how often a value occurs on average among the values that are added at each position.
 
     Zeros count as if they were all different, because adding them causes no rounding error.
-
 
     Args:
         positions: The position of each value, less than the size of `count`.

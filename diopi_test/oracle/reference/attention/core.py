@@ -1,7 +1,13 @@
-"""The attention core and its gradient, which all forms of attention share, computed head by head.
+"""Attention and its gradient in general form, which the references of all attention functions call.
 
-Both functions, `attend` and `attention_gradients`, work on sequences of [rows, heads, head size]. The forms differ in
-the rows of a sequence (`Sequences`) and in the visible keys of a query (`AttentionRule`).
+Attention computes softmax(scale · q kᵀ + bias) v for each sequence and head. The products of queries and keys are
+called *scores*, and the softmax of the scores *weights*. Tensors have the shape [rows, heads, head size]; a row is a
+token. The functions of the standard differ in the rows that belong to a sequence (`Sequences`) and in the keys that a
+query sees (`AttentionRule`).
+
+Sources: T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023, for the
+gradient; O. Press et al., "Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation",
+2021, for the bias (ALiBi).
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
@@ -27,7 +33,7 @@ Rows = int | slice
 """The rows of a sequence: a slice of a tensor of packed sequences, or the index of a sequence in a batch."""
 
 Sequences = list[tuple[Rows, Rows]]
-"""For each sequence the rows of the query tensor, and the rows of the key and value tensors."""
+"""For each sequence, the rows of the query tensor, and the rows of the key and value tensors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +44,12 @@ class AttentionRule:
         scale: the factor of scores.
         causal: whether keys after the position of a query are invisible to the query.
         window: how many keys a query sees before and after its own position; a negative number stands for all keys.
-        slopes: the slopes of ALiBi, [heads] or [sequences, heads].
-        hidden: where a key is not visible, [rows of queries, rows of keys], or such an array for each sequence.
+        slopes: the slopes of the bias (ALiBi), [heads] or [sequences, heads]; None for no bias.
+        hidden: a mask of the keys that are not visible, [rows of queries, rows of keys], or such a mask per sequence.
         top_left: whether the first query has the position of the first key. If false, the last query has the position
             of the last key.
-        dropout: the probability that a weight is dropped.
-        seed: the seed of dropout.
+        dropout: the probability that a weight is dropped, that is, replaced by 0.
+        seed: the seed of dropout; needed unless `dropout` is 0 or 1.
     """
 
     scale: float
@@ -76,7 +82,7 @@ class AttentionRule:
         return seen
 
     def bias(self, number: int, head: int, queries: int, keys: int) -> Array:
-        """Return the bias of the scores of a head, [queries, keys]."""
+        """Return the bias of the scores of a head, −slope · |distance|, [queries, keys]; zeros without slopes."""
         if self.slopes is None:
             return np.zeros((queries, keys))
         slope = self.slopes[head] if self.slopes.ndim == 1 else self.slopes[number, head]
@@ -120,7 +126,15 @@ def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -
 
 
 def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> AttentionWeights:
-    """Return the softmax of the scores of a head, with statistics and terms."""
+    """Return the softmax of the scores of a head, with its statistics and terms.
+
+    Args:
+        q: the queries of the head, [queries, head size].
+        k: the keys of the head, [keys, head size].
+        rule: the rule with the scale of the scores.
+        bias: the bias of the scores, [queries, keys].
+        seen: a mask of the visible keys, [queries, keys].
+    """
     scores, error = _scores(q, k, rule, bias, seen)
     top = np.max(scores, 1, keepdims=True, initial=-np.inf)
     e = np.exp(scores - np.where(np.isneginf(top), 0, top))
@@ -133,9 +147,14 @@ def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, see
 
 
 def _weight_values(head_weights: AttentionWeights, factors: Array, v: Array) -> WithTerms:
-    """Return Σ p · v with its terms, which include the errors of the weights p.
+    """Return the weighted sums of values Σ p · v, with terms that include the errors of the weights p.
 
     If an error of a score increases its weight, it decreases all other weights of the query.
+
+    Args:
+        head_weights: the weights of the head.
+        factors: the dropout factor of each weight, [queries, keys].
+        v: the values of the head, [keys, head size].
     """
     p = head_weights.p * factors
     sums = sum_products(lambda weights, values: weights @ values, p, v)
@@ -146,7 +165,7 @@ def _weight_values(head_weights: AttentionWeights, factors: Array, v: Array) -> 
 
 @dataclass(frozen=True)
 class AttentionResult:
-    """The results of the core.
+    """The results of attention, with the statistics that the gradient needs.
 
     Attributes:
         out: the weighted values, in the shape of q.
@@ -160,7 +179,7 @@ class AttentionResult:
 
 
 def _group_size(q: Array, k: Array) -> int:
-    """Return the number of query heads per key head; raise ValueError if the numbers are not divisible."""
+    """Return the number of query heads that share a key head; raise ValueError if the numbers are not divisible."""
     if not k.shape[-2] or q.shape[-2] % k.shape[-2]:
         raise ValueError(f"there are {q.shape[-2]} heads of queries, expected a multiple of the {k.shape[-2]} of keys")
     return q.shape[-2] // k.shape[-2]
@@ -199,9 +218,10 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
 
 
 def _keys_hidden_from_nonfinite(rows: Array, lse: Array, seen: NDArray[np.bool]) -> NDArray[np.bool]:
-    """Return a mask of the keys that no nonfinite query sees, although there is a nonfinite query.
+    """Return a mask of the keys that are hidden from a nonfinite query and that no nonfinite query sees.
 
-    A query is nonfinite if its gradient depends on an infinity or NaN.
+    A query is nonfinite if its gradient depends on an infinity or NaN. The gradients of such keys may be NaN or not,
+    because implementations may multiply the infinity or NaN by a weight of 0.
 
     Args:
         rows: for each query a row of the numbers that its gradient depends on.
@@ -280,7 +300,20 @@ def _head_gradients(
     bias: Array,
     seen: Array,
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
-    """Return the gradients of q, k and v of a head, by recomputation of the weights from `lse`."""
+    """Return the gradients of q, k and v of a head, by recomputing the weights from `lse`.
+
+    Args:
+        q: the queries, [queries, head size].
+        k: the keys, [keys, head size].
+        v: the values, [keys, head size].
+        g: the gradient of the result, [queries, head size].
+        out: the result of attention, [queries, head size].
+        lse: log Σ exp(score) for each query.
+        factors: the dropout factor of each weight, [queries, keys].
+        rule: the rule with the scale of the scores.
+        bias: the bias of the scores, [queries, keys].
+        seen: a mask of the visible keys, [queries, keys].
+    """
     scores, error = _scores(q, k, rule, bias, seen)
     p = np.where(seen, np.exp(scores - lse[:, None]), 0)
     error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # the logarithm is rounded, too
@@ -297,6 +330,6 @@ def _head_gradients(
 
 
 def _product_with_errors(scale: float, a: Array, error: Array, b: Array) -> WithTerms:
-    """Return scale · a @ b, where `error` has the terms of `a`."""
+    """Return scale · a @ b with its terms; `error` are the terms of `a`, and `b` and the scale are exact."""
     product = sum_products(lambda left, factor: left @ factor, a, b)
     return WithTerms(scale * product.value, np.abs(scale) * (product.terms + np.sqrt(error**2 @ b**2)))

@@ -1,4 +1,14 @@
-"""Flash attention with a mask, in a layout that the caller selects, and its gradient: the customized form."""
+"""The customized form of flash attention: with a mask, in a layout that the caller selects; and its gradient.
+
+A layout is a string of the axes: B for the batch, S for the rows of a sequence, N for the heads, D for the elements of
+a head, and H for the elements of all heads.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +32,10 @@ from diopi_test.oracle.reference.attention.specified import make_unspecified, ma
 Array = NDArray[Any]
 
 COPIES = 8
-"""The number of copies of each saved statistic, along a new last axis."""
+"""The number of copies of each saved statistic, along a new last axis; the standard specifies it."""
 
 TRIANGLE = 2048
-"""The size of the mask that stands for a causal mask of any larger size."""
+"""The number of rows and columns of a mask that represents a causal mask of any larger size."""
 
 
 def view_as_rows(x: Array, layout: str, heads: int) -> Array:
@@ -55,7 +65,7 @@ def _to_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
 
 
 def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
-    """Return views of q, k and v as [sequences, rows, heads, head size]."""
+    """Return views of q, k and v as [sequences, rows, heads, head size]; raise ValueError if q has other heads."""
     if len(layout) == 4 and q.shape[layout.index("N")] != heads:
         raise ValueError(f"head_num is {heads}, but q has shape {q.shape} in layout {layout}")
     size = q.shape[-1] // heads if len(layout) == 3 else q.shape[-1]
@@ -64,9 +74,15 @@ def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> 
 
 
 def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: int) -> AttentionRule:
-    """Return the rule with a mask, and with the first query at the first key.
+    """Return the rule with a mask of hidden keys, and with the first query at the position of the first key.
 
-    A causal mask of size `TRIANGLE` for longer sequences is dropped, because `causal` describes it.
+    A mask of size `TRIANGLE` for longer causal sequences is ignored, because `rule.causal` describes it.
+
+    Args:
+        rule: the rule without a mask.
+        mask: the mask, true for hidden keys, [queries, keys] or [sequences, 1, queries, keys]; None for no mask.
+        queries: the number of queries of a sequence.
+        keys: the number of keys of a sequence.
     """
     if mask is None or (rule.causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE):
         return replace(rule, top_left=True)
@@ -77,9 +93,17 @@ def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: in
 def _saved_records(
     results: AttentionResult, sequences: Sequences, q: Array, scores: int, rule: AttentionRule
 ) -> list[Any]:
-    """Return the results saved for the gradient, all unspecified: dropout mask, maxima, sums, and an empty array.
+    """Return the results that are saved for the gradient: dropout mask, maxima, sums, and an empty array.
 
-    The statistics are [sequences, heads, rows] for sequences of equal length, and [rows, heads] for packed sequences.
+    Only their shapes are specified. The maxima and sums of the softmax are [sequences, heads, rows, copies] for
+    sequences of equal length, and [rows, heads, copies] for packed sequences.
+
+    Args:
+        results: the results of attention.
+        sequences: the rows of each sequence.
+        q: the queries.
+        scores: the number of scores, which determines the size of the dropout mask: one bit per score, padded.
+        rule: the rule, with the probability of dropout.
     """
     maxima, sums = results.top, np.where(np.isposinf(results.lse.value), 0, np.exp(results.lse.value - results.top))
     if q.ndim == 3:

@@ -1,4 +1,10 @@
-"""Flash attention for sequences of equal length and for packed sequences, and its gradient."""
+"""Flash attention for sequences of equal length and for packed sequences, and its gradient.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Scaled masked softmax and its gradient."""
+"""Scaled masked softmax and its gradient.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: the fused softmax kernels of Megatron-LM.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +22,7 @@ from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 Array = NDArray[Any]
 
 MASKED_SCORE = -10000.0
-"""The value of masked scores."""
+"""The value that replaces masked scores; it is finite, so that a row without visible scores has a uniform softmax."""
 
 
 def _is_masked(shape: tuple[int, ...], mask: Array, fixed_triu_mask: bool) -> Array:

@@ -1,4 +1,8 @@
-"""Multi-head attention for batches and for packed sequences: flash attention without ALiBi and window."""
+"""Multi-head attention for batches and for packed sequences: flash attention without ALiBi and window.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,14 @@ NO_WINDOW = -1, -1
 
 
 def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | None, *shape: int) -> Any:
-    """Return the dropout mask: ones, or unspecified if dropout is random or the mask is not requested."""
+    """Return the dropout mask as a result: ones, or unspecified if dropout is random or the mask is not requested.
+
+    Args:
+        is_written: whether the call requests the mask.
+        dropped: the probability that a weight is dropped.
+        override: the properties of the tensor that the caller provides for the mask.
+        *shape: the shape of a requested mask.
+    """
     if is_written and not dropped:
         return np.ones(shape, bool)
     chosen = override.shape if override and override.shape is not None else None

@@ -1,4 +1,13 @@
-"""RMS norm and its gradient."""
+"""RMS norm and its gradient.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: B. Zhang, R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +35,12 @@ def _weight_or_one(weight: Array | None) -> Array:
 
 @reference("diopiRMSNorm")
 def rms_norm(input, normalized_shape, weight, bias, eps):
-    """Return x / √(mean(x²) + eps) · weight + bias, and the inverse root mean square of each normalized part."""
+    """Return x / √(mean(x²) + eps) · weight + bias, and 1 / √(mean(x²) + eps) of each normalized slice."""
     axes = _normalized_axes(input, normalized_shape)
     squares = input**2
     inv_rms = 1 / np.sqrt(squares.mean(axes, keepdims=True) + eps)
     scaled = input * inv_rms * _weight_or_one(weight)
-    of_mean = coarser_sum_terms(relative_terms(squares, axes) / 2)  # relative to the inverse root
+    of_mean = coarser_sum_terms(relative_terms(squares, axes) / 2)  # terms of the mean, relative to the inverse root
     rms_result = WithTerms(inv_rms.squeeze(axes), (inv_rms * of_mean).squeeze(axes), signed=True)
     if bias is None:
         return WithTerms(scaled, np.abs(scaled) * of_mean, signed=True), rms_result

@@ -1,4 +1,13 @@
-"""Rotary embedding."""
+"""Rotary embedding.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: J. Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +22,10 @@ Array = NDArray[Any]
 
 
 def _rotate(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_sin: Array) -> tuple[Any, Any]:
-    """Return a · cos − b · sin and b · other_cos + a · other_sin, with their terms: the addends may cancel."""
+    """Return both elements of rotated pairs: a · cos − b · sin and b · other_cos + a · other_sin.
+
+    Their terms are the magnitudes of the addends, which may cancel.
+    """
     return (
         WithTerms(a * cos - b * sin, np.abs(a * cos) + np.abs(b * sin)),
         WithTerms(b * other_cos + a * other_sin, np.abs(b * other_cos) + np.abs(a * other_sin)),
@@ -30,7 +42,10 @@ def _join_halves(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
 
 @reference("diopiRotaryEmbedding")
 def rotary_embedding(x, cos, sin, conj, interleaved):
-    """Rotate each pair of elements of the last axis by an angle; pairs are interleaved or from both halves."""
+    """Return x with each pair of elements of the last axis rotated by an angle, or by its negative if `conj`.
+
+    A pair consists of neighboring elements if `interleaved`, and otherwise of the elements i and i + n / 2.
+    """
     half = x.shape[-1] // 2
     if cos.shape[-1] != half:
         raise ValueError(f"cos has shape {cos.shape}, expected {half} in the last axis, half of {x.shape[-1]}")
@@ -41,12 +56,12 @@ def rotary_embedding(x, cos, sin, conj, interleaved):
 
 @reference("diopiRotaryEmbeddingV2")
 def rotary_embedding_v2(query, key, cos, sin, dim):
-    """Rotate the heads of query and key, with cosines and sines for all elements of a head."""
+    """Return query and key with the pairs of elements of each head rotated; cos and sin have a number per element."""
     return _rotate_heads(query, cos, sin, dim), _rotate_heads(key, cos, sin, dim)
 
 
 def _rotate_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
-    """Rotate the pairs of elements of both halves of each head of `dim` numbers."""
+    """Return x with the pairs (i, i + dim / 2) of each head of `dim` elements rotated."""
     heads = x
     if x.ndim == 2:
         heads = x.reshape(len(x), x.shape[1] // dim, dim)

@@ -15,12 +15,17 @@ Array = NDArray[Any]
 
 
 def batch_sequences(q: Array) -> Sequences:
-    """Return the rows of a batch [sequences, rows, heads, head size], in which each entry is a sequence."""
+    """Return the rows of each sequence of a batch [sequences, rows, heads, head size]."""
     return [(number, number) for number in range(len(q))]
 
 
 def packed_sequences(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array) -> Sequences:
-    """Return the rows of packed sequences; the arguments are the starts of all sequences and the end of the last."""
+    """Return the rows of each sequence in tensors of packed sequences.
+
+    Args:
+        ends_q: the first row of each sequence in the query tensor, then the end of the last sequence.
+        ends_k: the same for the key and value tensors.
+    """
     queries, keys = ([slice(int(a), int(b)) for a, b in pairwise(ends)] for ends in (ends_q, ends_k))
     return list(zip(queries, keys, strict=True))
 

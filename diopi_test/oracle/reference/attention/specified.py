@@ -1,4 +1,8 @@
-"""The unspecified parts of the results of attention: random weights, and queries without visible keys."""
+"""The remarks on results of attention: random results because of dropout, and unspecified elements.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,17 @@ Array = NDArray[Any]
 
 
 def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: AttentionRule) -> PartlySpecified:
-    """Return the logarithms; they are unspecified without visible keys, after sequences, and for causal ALiBi."""
+    """Return the logarithms of the softmax divisors, marked as partly specified.
+
+    An element is unspecified if its query sees no key, if its row is after the end of its sequence, or if the bias of a
+    causal call has slopes.
+
+    Args:
+        lse: the logarithms, [sequences, heads, rows].
+        q: the queries.
+        sequences: the rows of each sequence.
+        rule: the visible keys and the bias.
+    """
     rows = np.array([len(q[query_rows]) for query_rows, _ in sequences])
     within = np.arange(lse.value.shape[-1]) < rows[:, None, None]
     is_bias_complete = rule.slopes is None or not rule.causal

@@ -1,4 +1,4 @@
-"""The fused kernels of the LMDeploy engine."""
+"""The fused kernels of LMDeploy, an engine for serving language models."""
 
 from diopi_test.oracle.reference.lmdeploy import attention, kernels, sampling
 

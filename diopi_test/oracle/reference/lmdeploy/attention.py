@@ -2,6 +2,11 @@
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: LMDeploy's fused attention kernels.
 """
 
 from __future__ import annotations
@@ -24,7 +29,12 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True)
 class Vectors:
-    """Vectors for each token and head, [tokens, heads, size], with the terms of each element."""
+    """Vectors for each token and head, with their terms.
+
+    Attributes:
+        value: the vectors, [tokens, heads, size].
+        terms: the terms of each element, in the same shape.
+    """
 
     value: Array
     terms: Array
@@ -35,7 +45,15 @@ class Vectors:
 
 
 def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], size: int) -> list[Vectors]:
-    """Return queries, keys and values of the rows of x; `heads` has their numbers of heads, `size` is the head size."""
+    """Return the queries, keys and values of tokens: the columns of x weight + bias.
+
+    Args:
+        x: the tokens, [tokens, hidden size].
+        weight: the weight, [hidden size, columns].
+        bias: the bias of each column; None for no bias.
+        heads: the numbers of heads of queries, keys and values.
+        size: the head size.
+    """
     product = sum_products(np.matmul, x, weight)
     projected = product.value + (0 if bias is None else bias.reshape(-1))
     ends = np.cumsum(heads)[:-1] * size
@@ -44,9 +62,15 @@ def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], 
 
 
 def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
-    """Return x with neighboring columns below `width` rotated by position / theta^(2i / width).
+    """Return x after rotary embedding: elements 2i and 2i + 1 are rotated by the angle position / theta^(2i / width).
 
     The terms include the rounding error of the angle.
+
+    Args:
+        x: the vectors.
+        positions: the position of each token.
+        width: the number of elements of a head that are rotated; the remaining elements are unchanged.
+        theta: the base of the angles.
     """
     origin = np.zeros_like(x.value[:1, :1, :1])  # an array of the class of the vectors
     angles = origin + (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
@@ -60,7 +84,15 @@ def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
 
 
 def _update_cache(cache: Array, layer: int, sequences: Array, slots: Array, new: Vectors) -> WithTerms:
-    """Return a cache [layers, batch, heads, slots, size] with a new token in a slot of each of the sequences."""
+    """Return a cache after one new token of each of some sequences is stored.
+
+    Args:
+        cache: the cache, [layers, batch, heads, slots, size].
+        layer: the number of the layer.
+        sequences: the numbers of the sequences in the batch.
+        slots: the slot of each of these sequences in which its token is stored.
+        new: the keys or values of the tokens.
+    """
     value, terms, is_unchanged = cache.copy(), np.zeros(cache.shape), np.ones(cache.shape, bool)
     value[layer, sequences, :, slots] = new.value
     terms[layer, sequences, :, slots] = new.terms
@@ -69,12 +101,22 @@ def _update_cache(cache: Array, layer: int, sequences: Array, slots: Array, new:
 
 
 def _read_cache(cache: WithTerms, layer: int, sequence: int, slots: Array) -> Vectors:
-    """Return the cached vectors of a sequence in these slots."""
+    """Return the vectors of a sequence that the cache has in these slots, in the given order."""
     return Vectors(*(np.swapaxes(array[layer, sequence][:, slots], 0, 1) for array in (cache.value, cache.terms)))
 
 
 def _attend(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
-    """Return the softmax-weighted mean of values; consecutive query heads share a key head."""
+    """Return the attention of queries: the mean of the values, weighted with the softmax of the scores.
+
+    As in LMDeploy, −10000 is added to the scores of invisible keys, and 1e-6 to the divisor of the softmax. Consecutive
+    query heads share a key head.
+
+    Args:
+        q: the queries.
+        k: the keys.
+        v: the values.
+        visible: a mask of the keys that each query sees, [queries, keys].
+    """
     groups = q.value.shape[1] // k.value.shape[1]
     k, v = (Vectors(np.repeat(x.value, groups, 1), np.repeat(x.terms, groups, 1)) for x in (k, v))
     scale = 1 / np.sqrt(q.value.shape[2])
@@ -85,7 +127,7 @@ def _attend(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
 
 
 def _dot(q: Array, k: Array) -> Array:
-    """Return the products of all queries and keys, [heads, queries, keys]."""
+    """Return the dot product of each query and each key, [heads, queries, keys]."""
     return np.einsum("ihd,jhd->hij", q, k)
 
 
@@ -95,13 +137,19 @@ def _mean(p: Array, v: Array) -> Array:
 
 
 def _squared_terms(q: Vectors, k: Vectors) -> Array:
-    """Return the squares of the terms of the products of queries and keys."""
+    """Return the squares of the terms of the dot products of queries and keys, [heads, queries, keys]."""
     q2, k2 = q.value**2, k.value**2
     return _dot(q.terms**2, k2) + _dot(q2, k.terms**2) + _dot(q2, k2)
 
 
 def _mean_terms(p: Array, scores: Array, v: Vectors) -> Array:
-    """Return the terms of a mean: of the sum, of the scores (`scores` has their squares), and of the values."""
+    """Return the terms of weighted means of values: those of the sums, of the scores and of the values together.
+
+    Args:
+        p: the weights, [heads, queries, keys].
+        scores: the squares of the terms of the scores.
+        v: the values.
+    """
     sum_errors = accumulation_terms(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
     mean, moved = _mean(p, v.value), p**2 * scores
     total = np.swapaxes(moved.sum(-1), 0, 1)[..., np.newaxis]
@@ -127,7 +175,11 @@ def fused_context_attention(
     rotary_embedding,
     rope_theta,
 ):
-    """Return prefill attention after projection and rotary embedding, workspace sizes, and updated caches."""
+    """Return the attention of prompts, the workspace sizes, and the caches with the keys and values of the prompts.
+
+    The tokens are first projected to queries, keys and values, and rotated. If a workspace size is negative, the call
+    only queries the sizes, and the tensors are unchanged.
+    """
     sizes = workspace_size_after(pre_work_size), workspace_size_after(workspace_size)
     if pre_work_size < 0 or workspace_size < 0:
         return Exact(inoutput), *sizes, Exact(key_cache), Exact(value_cache)
@@ -168,7 +220,11 @@ def fused_decoder_attention(
     rotary_embedding,
     rope_theta,
 ):
-    """Return attention of one new token per sequence, the workspace size, and updated caches."""
+    """Return the attention of one new token per sequence, the workspace size, and the caches with the new tokens.
+
+    The caches of sequences that are finished are unchanged, and their results unspecified. A cache with max_seq_len
+    slots is a ring: a new token replaces the oldest one. If the workspace size is negative, the call only queries it.
+    """
     if workspace_size < 0:
         return Exact(inoutput), workspace_size_after(workspace_size), Exact(key_cache), Exact(value_cache)
     is_unfinished = np.ones(len(inoutput), bool) if finished is None else ~finished

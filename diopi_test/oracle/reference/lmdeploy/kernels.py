@@ -1,4 +1,16 @@
-"""The fused kernels of the LMDeploy engine, except attention and sampling: layers, penalties, criteria, helpers."""
+"""The fused kernels of the LMDeploy engine, except attention and sampling.
+
+They compute layers, set up sampling, apply penalties to logits, decide which sequences end, and rearrange tokens. A
+table of token IDs has a row per time step and a column per sequence.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: LMDeploy's kernels.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +63,7 @@ def fused_add_root_mean_square_norm(inoutput, residual, bias, scale, eps):
 
 @reference("diopiFusedSiluFfnInp")
 def fused_silu_ffn(inoutput, weight1, weight2, weight3, workspace_size):
-    """Return (silu(x W1) · (x W3)) W2 and the workspace size."""
+    """Return (silu(x W1) · (x W3)) W2 and the workspace size; a negative size only queries the size."""
     if workspace_size < 0:
         return Exact(inoutput), workspace_size_after(workspace_size)
     gate, up = (sum_products(np.matmul, inoutput, weight) for weight in (weight1, weight3))
@@ -70,13 +82,16 @@ def fused_silu_ffn(inoutput, weight1, weight2, weight3, workspace_size):
 
 
 def _expand_setting(values: Array, size: int, value: float) -> Array:
-    """Return the values of the sequences if there are several, else `value` for every sequence."""
+    """Return a setting of each sequence: `values` if their number `size` is above 1, else `value` for every one."""
     return values if size > 1 else np.full(values.shape, value)
 
 
 @reference("diopiSetupTopkRuntimeArgsInp")
 def setup_topk_runtime_args(top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_size):
-    """Return k and p of each sequence, normalized, and whether the sequence skips top-k sampling."""
+    """Return k and p of each sequence within their valid ranges, and whether the sequence skips top-k sampling.
+
+    If k and p are both 0, k is 1. If only p is 0, p is 1. k is at most 1024, and p between 0 and 1.
+    """
     k, p = _expand_setting(top_ks, top_ks_size, top_k), _expand_setting(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.where((k > 0) & (p == 0), 1, p)
@@ -87,7 +102,11 @@ def setup_topk_runtime_args(top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_si
 def setup_topp_runtime_args(
     top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_size, top_p_decay, top_p_min, top_p_reset_ids
 ):
-    """Return k, p, whether to skip top-p sampling, and the initial p, decay, minimum and reset id of each sequence."""
+    """Return the settings of top-p sampling for each sequence.
+
+    They are k, p within [0, 1], whether the sequence skips top-p sampling, the initial p, the decay of p, its minimum,
+    and the ID of the token that resets p. A decay or minimum outside (0, 1] is replaced by 1 or 0.5.
+    """
     k, p = _expand_setting(top_ks, top_ks_size, top_k), _expand_setting(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.minimum(np.maximum(p, 0), 1)
@@ -101,7 +120,7 @@ def setup_topp_runtime_args(
 
 @reference("diopiBatchApplyTemperaturePenaltyInp")
 def batch_apply_temperature_penalty(logits, bias, temperatures, vocab_size, vocab_size_padd, *, out):
-    """Return (logits + bias) / temperature; padding of the vocabulary becomes the lowest number."""
+    """Return (logits + bias) / (temperature + 1e-6); tokens from vocab_size on get the lowest number of the type."""
     assert out.dtype is not None
     cooled = (logits + (0 if bias is None else bias)) / (temperatures[:, np.newaxis] + 1e-6)
     padded = np.broadcast_to(np.arange(vocab_size_padd) >= vocab_size, logits.shape)
@@ -119,10 +138,10 @@ def _token_times(step: int, length: int, max_input_length: int) -> Iterator[int]
 def batch_apply_repetition_penalty(
     logits, penalties, output_ids, batch_size, input_lengths, max_input_length, step, penalty_type
 ):
-    """Return the logits, changed for the tokens that each sequence already has.
+    """Return the logits with a penalty for the tokens that each sequence already contains.
 
-    For type 1, the penalty is subtracted. For other types except 0, positive logits are divided by the penalty, and
-    negative logits are multiplied by it.
+    For type 0, the logits are unchanged. For type 1, the penalty is subtracted. For other types, nonnegative logits are
+    divided by the penalty, and negative logits are multiplied by it.
     """
     ids, result, is_unchanged = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
     for b, penalty in enumerate(penalties if penalty_type else ()):
@@ -141,7 +160,10 @@ def _time_major(ids: Array, batch_size: int) -> Array:
 
 
 def _iterate_words(table: Array) -> Iterator[Array]:
-    """Yield the words of a table. Row 0 has the joined tokens; row 1 has the end of each word, padded with −1."""
+    """Yield the token IDs of each word of a table.
+
+    Row 0 of the table has the tokens of all words one after the other. Row 1 has the end of each word, padded with −1.
+    """
     tokens, ends = table
     start = 0
     for end in ends[ends >= 0]:
@@ -150,7 +172,15 @@ def _iterate_words(table: Array) -> Iterator[Array]:
 
 
 def _ends_with_word(ids: Array, word: Array, last: int, offset: int, batch_size: int) -> bool:
-    """Return whether the tokens up to time `last`, at `offset` in the row of each time, end with `word`."""
+    """Return whether the tokens of a sequence up to time `last` end with a word.
+
+    Args:
+        ids: the table of tokens, of any shape.
+        word: the token IDs of the word.
+        last: the time of the last token; there are at least as many tokens as the word has.
+        offset: the position of the sequence in the row of each time.
+        batch_size: the length of a row.
+    """
     times = np.arange(len(word)) + last - (len(word) - 1)
     return bool((ids.reshape(-1)[times * batch_size + offset] == word).all())
 
@@ -183,7 +213,7 @@ def stop_words_criterion(output_ids, stop_words, finished, id_offset, batch_size
 
 @reference("diopiLengthCriterion")
 def length_criterion(finished, sequence_limit_length, step):
-    """Return which sequences are finished, whether all are, and how many."""
+    """Return a mask of the sequences that are finished or at their length limit, whether all are, and their number."""
     ended = finished | (step >= sequence_limit_length)
     return ended, np.array([ended.all()]), np.array([ended.sum()])
 
@@ -221,11 +251,11 @@ def transpose_axis_01(input):
 
 @reference("diopiEmbeddingLookupPosEncoding")
 def embedding_lookup_pos_encoding(embedding_table, all_ids, batch_size, step):
-    """Return the embeddings of the tokens of time `step`."""
+    """Return the rows of the embedding table for the tokens of time `step`, one per sequence."""
     return embedding_table[_time_major(all_ids, batch_size)[step]]
 
 
 @reference("diopiInputIdsEmbeddingLookupPosEncoding")
 def input_ids_embedding_lookup_pos_encoding(input_ids, embedding_table):
-    """Return the embeddings of the tokens."""
+    """Return the rows of the embedding table for the tokens."""
     return embedding_table[input_ids]

@@ -2,6 +2,15 @@
 
 A *ranking* lists the tokens that can be drawn, the most probable first. A random number u from (0, 1] selects the token
 at which the cumulative weight reaches the share u of the accepted weight.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Sources: LMDeploy's sampling kernels; A. Holtzman et al., "The Curious Case of Neural Text Degeneration", 2019 (top-p
+sampling).
 """
 
 from __future__ import annotations
@@ -27,9 +36,10 @@ class TokenRanking:
 
     Attributes:
         ids: the ids of all tokens.
-        weights: the weight of each token: its probability, or exp(logit − largest logit).
-        limit: the number of tokens that can be drawn: the first ones of `ids`.
-        mass_limit: a token can be drawn only if the weights of all preceding tokens add up to less than this limit.
+        weights: the weight of each token in this order: its probability, or exp(logit − largest logit).
+        limit: the number of tokens, from the first on, among which a token is drawn.
+        mass_limit: the sum of weights at which the candidates end. A token can be drawn only if the weights of all
+            preceding tokens add up to less.
         total: the number by which a weight is divided before its logarithm enters `output_log_probs`.
         is_ordered: whether the token with the lowest ID is drawn among equal weights, so that only one token is valid.
         is_draw: whether the draw also updates the log-probabilities, the length and the end of the sequence.
@@ -58,13 +68,16 @@ class TokenRanking:
         return self.count == 1 and (rivals == 1 or self.is_ordered)
 
     def find_position(self, u: float) -> int:
-        """Return the first position at which the cumulative weight reaches u · mass_limit, or else `limit` − 1."""
+        """Return the position of the token that the random number u selects.
+
+        It is the first position at which the cumulative weight reaches u · mass_limit; if there is none, `limit` − 1.
+        """
         reached = np.cumsum(self.weights[: self.limit]) >= u * self.mass_limit
         return int(np.argmax(reached)) if np.any(reached) else self.limit - 1
 
 
 def _exponentials(logits: Array) -> Array:
-    """Return exp(logit − largest logit)."""
+    """Return exp(logit − largest logit) of each token."""
     return np.exp(logits - np.max(logits))
 
 
@@ -162,7 +175,17 @@ def _apply_draw(
 def rank_sequences_top_k(
     logits: Array, finished: Array | None, end_ids: Array, ks: Array, ps: Array, skip: Array | None, are_logged: bool
 ) -> list[TokenRanking | None]:
-    """Return the ranking of each sequence for top-k sampling; None for skipped sequences."""
+    """Return the ranking of each sequence for top-k sampling; None for skipped sequences.
+
+    Args:
+        logits: The logits, [sequences, tokens].
+        finished: Which sequences have ended; None for no sequence.
+        end_ids: The end token of each sequence.
+        ks: The maximum number of candidates of each sequence.
+        ps: The share of the total weight of each sequence.
+        skip: Which sequences are skipped; None for no sequence.
+        are_logged: Whether log-probabilities are results.
+    """
     batch = len(logits)
     rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ks, ps, strict=True)
     return [
@@ -174,7 +197,7 @@ def rank_sequences_top_k(
 def rank_sequences_top_p(
     logits: Array, finished: Array | None, end_ids: Array, ps: Array, skip: Array | None
 ) -> list[TokenRanking | None]:
-    """Return the ranking of each sequence for top-p sampling; None for skipped sequences."""
+    """Return the ranking of each sequence for top-p sampling; the arguments are those of `rank_sequences_top_k`."""
     batch = len(logits)
     rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ps, strict=True)
     return [
@@ -184,11 +207,11 @@ def rank_sequences_top_p(
 
 
 Draw = Callable[[Array], SamplingState]
-"""Returns the updated arguments, from an array with the random number of each sequence."""
+"""A function that receives the random number of each sequence and returns the updated arguments."""
 
 
 def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
-    """Return the rankings of a call of top-k sampling, and a function that draws from them."""
+    """Return the rankings of a call of top-k sampling, and a function that draws; `arguments` are those of the call."""
     before = _state_of(arguments)
     are_logged = before[3] is not None or before[4] is not None
     ks, ps, skip = arguments["runtime_top_k"], arguments["runtime_top_p"], arguments["skip_decode"]
@@ -199,7 +222,7 @@ def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
 
 
 def top_p_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
-    """Return the rankings of a call of top-p sampling, and a function that draws from them."""
+    """Return the rankings of a call of top-p sampling, and a function that draws; `arguments` are those of the call."""
     before = _state_of(arguments)
     ps, skip = arguments["runtime_top_p"], arguments["skip_decode"]
     sequences = rank_sequences_top_p(arguments["logits"], before[1], arguments["end_ids"], ps, skip)
@@ -215,7 +238,12 @@ def _state_of(arguments: Any) -> SamplingState:
 
 
 def _draw_results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple[list[Any], list[Any]]:
-    """Return `output_ids`, and the other results. Results that depend on the random numbers are marked `AnyOf`."""
+    """Return `output_ids` in a list, and the other results; results that depend on random numbers are `AnyOf`.
+
+    Args:
+        sequences: The ranking of each sequence; None for a skipped sequence.
+        draw: The function that draws from them.
+    """
     ids, finished, lengths, cum, log_probs = draw(np.full(len(sequences), 0.5))
     if not all(ranked.is_certain for ranked in sequences if ranked is not None):
         validated = [None if array is None else AnyOf(array) for array in (finished, cum, log_probs)]
@@ -252,7 +280,7 @@ def top_k_sampling(
     cum_log_probs,
     output_log_probs,
 ):
-    """Draw a token for each sequence from its k most probable tokens."""
+    """Return the updated arguments after each sequence draws a token from its k most probable tokens."""
     arguments, sizes = locals(), [workspace_size_after(workspace_size)]
     if workspace_size < 0:
         return _unchanged_results(arguments, sizes)
@@ -275,7 +303,10 @@ def top_p_sampling(
     cum_log_probs,
     output_log_probs,
 ):
-    """Draw a token for each sequence from its most probable tokens up to the cumulative probability p."""
+    """Return the updated arguments after each sequence draws a token from its most probable tokens.
+
+    Their cumulative probability is limited to p.
+    """
     arguments, sizes = locals(), [workspace_size_after(persistent_workspace_size), workspace_size_after(workspace_size)]
     if persistent_workspace_size < 0 or workspace_size < 0:
         return _unchanged_results(arguments, sizes)

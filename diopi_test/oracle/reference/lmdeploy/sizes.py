@@ -1,4 +1,4 @@
-"""Sizes of workspaces, which a call may query."""
+"""The size of a workspace as a result: a call with a negative size queries the size that it needs."""
 
 from __future__ import annotations
 

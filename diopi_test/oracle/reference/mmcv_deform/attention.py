@@ -1,7 +1,16 @@
 """Multi-scale deformable attention and its gradient.
 
+A query attends to a few points on feature maps of several sizes, called *levels*. The shapes in this module use B for
+the batch, Q for the queries, M for the heads, P for the points per level, and D for the channels of a head. The maps of
+all levels are flattened one after the other.
+
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: X. Zhu et al., "Deformable DETR", 2020.
 """
 
 from __future__ import annotations
@@ -58,7 +67,13 @@ class _FeatureLevel:
 
 
 def _levels(shapes: Array, starts: Array, locations: Array) -> list[_FeatureLevel]:
-    """Return the feature levels with the samples at `locations` (x, y in [0, 1])."""
+    """Return the feature levels with the samples of all queries.
+
+    Args:
+        shapes: The size of the maps of each level along H and W.
+        starts: The index of the first cell of each level in the flattened maps.
+        locations: The sampling locations x, y in [0, 1], (B, Q, M, levels, P, 2).
+    """
     levels = []
     for number, (size, start) in enumerate(zip(shapes, starts, strict=True)):
         positions = locations[:, :, :, number, :, ::-1] * size  # as (y, x), in cells
@@ -111,7 +126,7 @@ def _sample_level(level: _FeatureLevel, value: Array, select: Callable[[Bilinear
 
 @reference("diopiMsDeformAttnMmcv")
 def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_weight, im2col_step):
-    """Return the weighted sum of bilinear samples on all levels (Zhu et al., "Deformable DETR")."""
+    """Return the sum of bilinear samples on all levels, weighted with attn_weight: (B, Q, M · D)."""
     b, q, heads, _, _ = attn_weight.shape
     check_step_divides_batch(b, im2col_step)
     if not attn_weight.size:
@@ -131,7 +146,11 @@ def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_
 def ms_deform_attn_backward(
     value, spatial_shapes, level_start_index, sampling_loc, attn_weight, grad_output, im2col_step
 ):
-    """Return the gradients of value, sampling locations (unspecified where they jump) and weights."""
+    """Return the gradients of value, sampling_loc and attn_weight.
+
+    The gradient of a location is unspecified where rounding may move the sample to another cell, because it jumps
+    there.
+    """
     b, q, heads, *_ = attn_weight.shape
     check_step_divides_batch(b, im2col_step)
     grad = grad_output.reshape(b, q, heads, value.shape[3])
@@ -162,7 +181,13 @@ def ms_deform_attn_backward(
 
 
 def _value_gradient(level: _FeatureLevel, grad: Array, weights: Array) -> WithTerms:
-    """Return the gradient of the cells of a level: (B, cells, M, D)."""
+    """Return the gradient of the cells of a level: (B, cells, M, D).
+
+    Args:
+        level: The level.
+        grad: The gradient of the result, (B, Q, M, D).
+        weights: The attention weights of the points of this level, (B, Q, M, P).
+    """
     b, _, heads, d = grad.shape
     size = level.size[0] * level.size[1]
     parts = []

@@ -1,10 +1,17 @@
 """Deformable convolutions, plain and modulated, and their gradients.
 
-The channels of an image are split into G deformable groups, (B, G, C/G, H·W). *Columns* are the samples at each kernel
-position, (B, C, K, P), for K positions in the kernel and P positions in the result.
+In a deformable convolution, an offset shifts the position at which each kernel element samples the image. In a
+modulated one, a mask multiplies the samples. The channels of an image are split into G deformable groups with their own
+offsets, (B, G, C/G, H·W). *Columns* are the samples at each kernel position, (B, C, K, P), for K positions in the
+kernel and P positions in the result.
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Sources: J. Dai et al., "Deformable Convolutional Networks", 2017; X. Zhu et al., "Deformable ConvNets v2", 2018.
 """
 
 from __future__ import annotations
@@ -49,7 +56,17 @@ class _Sizes(TypedDict):
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Convolution:
-    """A deformable convolution of these tensors; `mask` is None if samples are not multiplied by factors."""
+    """A deformable convolution.
+
+    Attributes:
+        input: The images, (B, C, H, W).
+        weight: The kernels, (output channels, C / groups, kernel height, kernel width).
+        offset: The offsets of the samples along y and x in turn, (B, G · K · 2, height, width of the result).
+        mask: The factors of the samples, (B, G · K, height, width of the result); None without modulation.
+        stride, padding, dilation: The geometry along H and W.
+        groups: The number of groups of channels.
+        deform_groups: The number G of deformable groups.
+    """
 
     input: Array
     weight: Array
@@ -79,7 +96,7 @@ class _Convolution:
 
     @cached_property
     def coordinates(self) -> list[list[tuple[Coordinate, Coordinate]]]:
-        """Return the coordinates of samples along H and W, per image and deformable group: (K, P) each."""
+        """Return the coordinates of the samples along H and W, (K, P) each, by image and deformable group."""
         shape = (len(self.input), self.deform_groups, self.kernel[0] * self.kernel[1], 2, self.size[0] * self.size[1])
         shifts = np.moveaxis(self.offset.reshape(shape), 3, 2)
         (i, j), (h, w) = (np.indices(sizes).reshape(2, -1) for sizes in (self.kernel, self.size))
@@ -100,7 +117,7 @@ class _Convolution:
 
     @cached_property
     def samples(self) -> list[list[BilinearSamples]]:
-        """Return the samples per image and deformable group: (4, K, P)."""
+        """Return the samples, (4, K, P), by image and deformable group."""
         h, w = self.input.shape[2:]
         return [
             [bilinear_samples(zero_padded_cells(y, h), zero_padded_cells(x, w), w) for y, x in image_places]
@@ -199,7 +216,7 @@ class _Convolution:
         return stack_results(parts, self.input.shape)
 
     def sum_group_products(self, columns_a: WithTerms, columns_b: WithTerms) -> WithTerms:
-        """Return sums of products of columns over the channels of a deformable group: (B, G·K, size)."""
+        """Return the sums of columns_a · columns_b over the channels of each deformable group: (B, G·K, *size)."""
         shape = (len(self.input), self.deform_groups, self.input.shape[1] // self.deform_groups, *self._column_shape)
         result = (len(self.input), self.deform_groups * self._column_shape[0], *self.size)
 
@@ -229,7 +246,7 @@ class _Convolution:
 
 @reference("diopiDeformConvMmcv")
 def deform_conv(input, weight, offset, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step):
-    """Return the deformable convolution (Dai et al., 2017)."""
+    """Return the deformable convolution."""
     check_step_divides_batch(len(input), im2col_step)
     sizes: _Sizes = {"stride": (dH, dW), "padding": (padH, padW), "dilation": (dilationH, dilationW)}
     return _Convolution(
@@ -294,7 +311,7 @@ def modulated_deform_conv(
     deformable_group,
     with_bias,
 ):
-    """Return the modulated deformable convolution (Zhu et al., 2018) plus the bias."""
+    """Return the modulated deformable convolution, plus the bias if `with_bias`."""
     sizes: _Sizes = {"stride": (stride_h, stride_w), "padding": (pad_h, pad_w), "dilation": (dilation_h, dilation_w)}
     product = _Convolution(
         input=input, weight=weight, offset=offset, mask=mask, **sizes, groups=group, deform_groups=deformable_group

@@ -1,4 +1,4 @@
-"""The number of samples per step."""
+"""The number of samples that an implementation processes per step, which is an argument of some functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""BorderAlign: the maximum over points on each border of a box."""
+"""BorderAlign: the maximum over points on each border of a box.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: H. Qiu et al., "BorderDet: Border Feature for Dense Object Detection", 2020.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +33,12 @@ Array = NDArray[Any]
 
 
 def _border_points(boxes: Array, pool_size: int) -> tuple[Coordinate, Coordinate]:
-    """Return y and x of points on the borders of boxes (K, 4): (K, borders, points) each."""
+    """Return y and x of equidistant points on the four borders of boxes: (boxes, borders, points) each.
+
+    Args:
+        boxes: The boxes x1, y1, x2, y2, (boxes, 4).
+        pool_size: The number of intervals between the points of a border.
+    """
     x1, y1, x2, y2 = boxes.T
     fraction = np.arange(pool_size + 1) / pool_size
     across, down = ((high - low)[:, np.newaxis] * fraction for low, high in ((x1, x2), (y1, y2)))
@@ -36,13 +50,16 @@ def _border_points(boxes: Array, pool_size: int) -> tuple[Coordinate, Coordinate
 
 
 def _border_coordinate(coordinate: Coordinate, border: int) -> Coordinate:
-    """Return the coordinates of the points on a border."""
+    """Return the coordinates of the points on the border with this number, from those on all borders."""
     return Coordinate(coordinate.value[:, border], coordinate.terms[:, border])
 
 
 @reference("diopiBorderAlignMmcv")
 def border_align(input, boxes, pool_size):
-    """Return the largest sample on each border of each box, and the number of its point (Qiu et al., 2020)."""
+    """Return the largest sample on each border of each box, and the number of its point on the border.
+
+    The channels are divided into four parts, one per border. Both results are (N, C / 4, boxes, borders).
+    """
     n, c, h, w = input.shape
     shape = (n, 4, c // 4, boxes.shape[1])
     planes = input.reshape(n, 4, c // 4, h * w)

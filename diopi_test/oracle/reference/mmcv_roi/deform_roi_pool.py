@@ -1,4 +1,13 @@
-"""DeformRoiPool: offsets shift the samples of each bin."""
+"""DeformRoiPool: pooling of regions in which offsets shift the samples of each bin.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: J. Dai et al., "Deformable Convolutional Networks", 2017.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +35,28 @@ Array = NDArray[Any]
 
 
 def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float, bins: Pair) -> Array:
-    """Return the shifts of the samples of each bin along H and W: (R, 2, bins along H, bins along W)."""
+    """Return the shifts of the samples of each bin along H and W: (regions, 2, bins along H, bins along W).
+
+    Args:
+        rois: The regions.
+        offset: The offsets along W and H, relative to the size of the region; None or empty for no shifts.
+        scale: The factor from coordinates of regions to cells of the feature map.
+        gamma: The factor of the offsets.
+        bins: The number of bins along H and W.
+    """
     if offset is None or not offset.size:
         return np.zeros((len(rois), 2, *bins))
     return gamma * offset[:, ::-1] * _region_sizes(rois, scale)[..., np.newaxis, np.newaxis]
 
 
 def _region_sizes(rois: Array, scale: float) -> Array:
-    """Return the sizes of regions along H and W: (R, 2)."""
+    """Return the sizes of regions along H and W in cells: (regions, 2)."""
     return (rois[:, [4, 3]] - rois[:, [2, 1]]) * scale
 
 
 @reference("diopiDeformRoiPoolMmcv")
 def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma):
-    """Return the means of the shifted samples of each bin (Dai et al., 2017)."""
+    """Return the mean of the shifted samples of each bin: (regions, channels, height, width)."""
     bins = (pooled_height, pooled_width)
     shifts = _shifts(rois, offset, spatial_scale, gamma, bins)
 
@@ -86,6 +103,11 @@ def _slopes(grid: SampleGrid, maps: Array, grad: Array) -> tuple[WithTerms, Arra
 
     The gradient, (2, bins along H, bins along W), is the sum over channels of grad times the derivatives of the means.
     It is specified in bins (bins along H, bins along W) in which the derivatives are continuous at all samples.
+
+    Args:
+        grid: The samples of the region.
+        maps: The feature map of the region, (C, H, W).
+        grad: The gradient of the means, (C, bins along H, bins along W).
     """
     size = (maps.shape[1], maps.shape[2])
     samples = grid.samples_on(size)

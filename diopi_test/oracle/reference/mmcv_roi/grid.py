@@ -48,7 +48,12 @@ def flatten_planes(maps: Array) -> Array:
 @final
 @dataclass(frozen=True)
 class SampleGrid:
-    """The coordinates of the samples of a region: (bins along H, bins along W, points per bin)."""
+    """The coordinates of the samples of a region.
+
+    Attributes:
+        y: The positions along H, (bins along H, bins along W, points per bin).
+        x: The positions along W, in the same shape.
+    """
 
     y: Coordinate
     x: Coordinate
@@ -66,7 +71,10 @@ class SampleGrid:
 def sample_offsets(extent: float, bins: int, ratio: int) -> Array:
     """Return the distances of samples from the start of a region along an axis, (bins, points).
 
-    A bin has `ratio` points along the axis; if `ratio` is 0 or less, it has the bin's size, rounded up.
+    Args:
+        extent: The length of the region along the axis, in cells.
+        bins: The number of bins along the axis.
+        ratio: The number of points per bin along the axis; 0 or less for the length of a bin, rounded up.
     """
     count = max(ratio if ratio > 0 else ceil(extent / bins), 0)
     return (np.arange(bins * count).reshape(bins, count) + 0.5) * extent / bins / max(count, 1)
@@ -87,7 +95,7 @@ def cross_axes(rows: Coordinate, columns: Coordinate) -> SampleGrid:
 
 
 def _region_extents(roi: Array, scale: float, aligned: bool) -> tuple[Array, Array]:
-    """Return the start and the extent of a region along H and W."""
+    """Return the start and the extent of a region along H and W, in cells; `region_grid` describes the arguments."""
     low, high = roi[[2, 1]] * scale, roi[[4, 3]] * scale
     return (low - 0.5, high - low) if aligned else (low, np.maximum(high - low, 1))
 
@@ -100,7 +108,7 @@ def region_grid(roi: Array, scale: float, bins: Pair, ratio: int, aligned: bool,
         scale: The size of a pixel in cells of the feature map.
         bins: The number of bins along H and W.
         ratio: The number of points per bin along an axis; 0 or less for a number that depends on the extent.
-        aligned: Whether coordinates are shifted by half a cell.
+        aligned: Whether coordinates are shifted by half a cell. If not, a region has at least the size of a cell.
         shifts: The displacement of each bin's samples, (2, bins along H, bins along W).
 
     Returns:
@@ -142,7 +150,13 @@ def bin_means_adjoint(grid: SampleGrid, grad: Array, size: Pair) -> WithTerms:
 
 
 def pool_regions(rois: Array, shape: tuple[int, ...], pool_roi: Callable[[int, Array], WithTerms]) -> WithTerms:
-    """Return the results of all regions as one result of this shape."""
+    """Return the pooled results of all regions as one result.
+
+    Args:
+        rois: The regions.
+        shape: The shape of the result; its first axis has the regions.
+        pool_roi: Returns the result of a region, from its number and the region.
+    """
     return stack_results([pool_roi(number, roi) for number, roi in enumerate(rois)], shape)
 
 

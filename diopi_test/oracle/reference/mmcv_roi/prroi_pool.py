@@ -1,4 +1,16 @@
-"""Precise RoI pooling: means are integrals, and the regions have a gradient."""
+"""Precise RoI pooling: the mean over a bin is an integral instead of a mean of samples.
+
+The integrand is the bilinear interpolation of the feature map, so that the coordinates of regions have a gradient, too.
+The interpolation is a sum of elements times *hat* functions max(1 − |x|, 0) along each axis.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: B. Jiang et al., "Acquisition of Localization Confidence for Accurate Object Detection", 2018.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +45,13 @@ def _bin_edges(roi: Array, scale: float, bins: Pair) -> tuple[list[Array], Array
 
 
 def _mean_weights(edges: Array, width: float, length: int) -> AxisWeights:
-    """Return the weights of an axis's elements in the mean over each bin; 0 if bins have no width."""
+    """Return the weights of the elements of an axis in the mean over each bin; 0 if bins have no width.
+
+    Args:
+        edges: The edges of the bins, in elements.
+        width: The width of a bin.
+        length: The number of elements of the axis.
+    """
     if width == 0:
         return AxisWeights(np.zeros((len(edges) - 1, length)), np.zeros((len(edges) - 1, length)))
     hat_integrals = _hat_integral(edges[:, np.newaxis] - np.arange(length))
@@ -58,7 +76,7 @@ def _region_weights(roi: Array, scale: float, bins: Pair, size: Pair) -> list[Ax
 
 @reference("diopiPrroiPoolMmcv")
 def prroi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
-    """Return the mean of the bilinear interpolation over each bin (Jiang et al., 2018)."""
+    """Return the mean of the bilinear interpolation over each bin: (regions, channels, height, width)."""
     bins, size = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
@@ -83,7 +101,7 @@ def prroi_pool_backward(grad_input, grad_output, rois, pooled_height, pooled_wid
 
 @reference("diopiPrroiPoolCoorBackwardMmcv")
 def prroi_pool_coor_backward(grad_rois, output, grad_output, input, rois, pooled_height, pooled_width, spatial_scale):
-    """Return the gradient of the coordinates of the regions."""
+    """Return the gradient of the regions: 0 for the index of the feature map, then those of x1, y1, x2, y2."""
     values, terms = np.zeros((2, *grad_rois.shape))
     for number, roi in enumerate(rois):
         edges, widths = _bin_edges(roi, spatial_scale, (pooled_height, pooled_width))
@@ -100,7 +118,16 @@ def prroi_pool_coor_backward(grad_rois, output, grad_output, input, rois, pooled
 def _edge_gradient(
     edges: list[Array], widths: Array, axis: int, maps: Array, output: Array, grad: Array
 ) -> tuple[Array, Array]:
-    """Return the gradient by both ends of a region along an axis, in cells, with its terms."""
+    """Return the gradient with respect to both ends of a region along an axis, and its terms.
+
+    Args:
+        edges: The edges of the bins along H and W, in cells.
+        widths: The widths of the bins along H and W.
+        axis: The axis: 0 for H, 1 for W.
+        maps: The feature map, (C, H, W).
+        output: The means of the region, (C, bins along H, bins along W).
+        grad: The gradient of the means.
+    """
     means = _mean_weights(edges[1 - axis], float(widths[1 - axis]), maps.shape[2 - axis])
     hats = _hat(edges[axis][:, np.newaxis] - np.arange(maps.shape[1 + axis]))
     on_edges = AxisWeights(hats, (hats > 0) * (1 + np.abs(edges[axis]))[:, np.newaxis])

@@ -1,4 +1,13 @@
-"""RoiAlign with mean or maximum pooling."""
+"""RoiAlign with mean or maximum pooling.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: K. He et al., "Mask R-CNN", 2017; MMCV for the maximum.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +42,7 @@ MEAN = 1
 """The value of `pool_mode` for the mean; any other value stands for the maximum."""
 
 NO_SAMPLE = -float(np.finfo(np.float32).max)
-"""The maximum of a bin without samples."""
+"""The maximum of a bin without samples: the lowest float32 number, as in MMCV."""
 
 
 @reference("diopiRoiAlignMmcv")
@@ -52,7 +61,16 @@ def roi_align(input, rois, aligned_height, aligned_width, sampling_ratio, pool_m
 def _largest_samples(
     roi: Array, input: Array, scale: float, bins: Pair, ratio: int, aligned: bool
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
-    """Return the largest sample of each bin, and its coordinates."""
+    """Return the largest sample of each bin of a region, (C, bins along H, bins along W), and its coordinates y and x.
+
+    Args:
+        roi: The region.
+        input: The feature maps, (N, C, H, W).
+        scale: The factor from coordinates of regions to cells of the feature map.
+        bins: The number of bins along H and W.
+        ratio: The number of points per bin along an axis; 0 or less for a number that depends on the extent.
+        aligned: Whether coordinates are shifted by half a cell.
+    """
     grid = region_grid(roi, scale, bins, ratio, aligned, np.zeros((2, *bins)))
     samples, maps = grid.samples_on((input.shape[2], input.shape[3])), input[feature_map_index(roi)]
     values = sum_rounded_products(make_gather(samples.index), samples.weight, with_zero_terms(flatten_planes(maps)))
@@ -104,7 +122,17 @@ def roi_align_backward(
 
 
 def scatter_to_points(y: Array, x: Array, grad: Array, size: Pair) -> WithTerms:
-    """Return the gradient of maps of this size from gradients (C, …) of samples at (y, x), each (C, …)."""
+    """Return the gradient of a feature map from the gradients of samples.
+
+    Args:
+        y: The positions of the samples along H, (C, …).
+        x: The positions of the samples along W, (C, …).
+        grad: The gradient of each sample, (C, …).
+        size: The size of the map along H and W.
+
+    Returns:
+        The gradient, (C, H, W).
+    """
     parts = []
     for row, column, channel_grad in zip(y, x, grad, strict=True):
         rows, columns = (Coordinate(axis, np.abs(axis)) for axis in (row, column))

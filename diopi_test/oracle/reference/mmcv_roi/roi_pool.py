@@ -1,4 +1,13 @@
-"""RoiPool: the maximum over the cells of each bin."""
+"""RoiPool: the maximum over the cells of the feature map in each bin.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: R. Girshick, "Fast R-CNN", 2015; MMCV for the division into bins.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +32,14 @@ Array = NDArray[Any]
 
 
 def _bin_cells(start: float, extent: float, bins: int, length: int) -> tuple[list[range], list[bool]]:
-    """Return the cells of each bin along an axis, and whether float32 arithmetic certainly yields the same cells."""
+    """Return the cells of each bin along an axis, and whether float32 arithmetic certainly yields the same cells.
+
+    Args:
+        start: The start of the region, in cells.
+        extent: The length of the region, in cells.
+        bins: The number of bins.
+        length: The number of cells of the axis.
+    """
 
     def clip(edge: int) -> int:
         """Return an edge limited to the axis."""
@@ -36,7 +52,13 @@ def _bin_cells(start: float, extent: float, bins: int, length: int) -> tuple[lis
 
 
 def _is_sure_edge(start: float, width: float, number: int) -> bool:
-    """Return whether an edge computed in float32 is certainly on the same side of the nearest integer."""
+    """Return whether an edge of a bin computed in float32 is certainly on the same side of the nearest integer.
+
+    Args:
+        start: The start of the region, in cells.
+        width: The width of a bin, in cells.
+        number: The number of the edge, which is at start + number · width.
+    """
     offset = number * width
     edge = start + offset
     is_exact = all(np.float32(part) == part for part in ((start, width, offset, edge) if number else (start,)))

@@ -1,4 +1,12 @@
-"""CARAFE: upsampling with a kernel per position."""
+"""CARAFE: upsampling of feature maps in which each result position has its own kernel.
+
+The kernels are called masks. A result element is the sum of the elements around its cell, weighted with the mask.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: J. Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", 2019.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +28,14 @@ Shape = tuple[int, ...]
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Reassembly:
-    """The weighted sums of CARAFE for maps of this `shape`: k × k kernels, g channel groups, upsampling factor s."""
+    """The weighted sums of CARAFE.
+
+    Attributes:
+        shape: the shape of the feature maps, (N, C, H, W).
+        k: the height and width of the kernels.
+        g: the number of groups of channels, which have their own kernels.
+        s: the upsampling factor along both axes.
+    """
 
     shape: Shape
     k: int
@@ -48,7 +63,7 @@ class _Reassembly:
         return self._split_groups(cells)
 
     def _scatter_neighborhoods(self, neighborhoods: Array) -> Array:
-        """Return the adjoint of `_neighborhoods`."""
+        """Apply the adjoint of `_neighborhoods`: add each element to the cell from which it was copied."""
         n, c, h, w = self.shape
         cell_sums = neighborhoods.reshape(n, c, self.k, self.k, h, self.s, w, self.s).sum((5, 7))
         sums, margin = np.pad(np.zeros_like(neighborhoods, shape=self.shape), self._margins), self.k // 2
@@ -75,7 +90,7 @@ class _Reassembly:
 
 @reference("diopiCarafeMmcv")
 def carafe(features, masks, kernel_size, group_size, scale_factor):
-    """Return the features with channels last, and the upsampled features (Wang et al., "CARAFE")."""
+    """Return the features with channels last, which the gradient needs, and the upsampled features."""
     output = carafe_naive(features, masks, kernel_size, group_size, scale_factor)
     return Exact(np.moveaxis(features, 1, 3)), output
 

@@ -1,4 +1,8 @@
-"""Correlation of neighborhoods in two maps, as in FlowNet (Dosovitskiy et al., 2015), and its gradient."""
+"""Correlation of neighborhoods in two maps, as in FlowNet (Dosovitskiy et al., 2015), and its gradient.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Masked convolution: windows at selected positions (im2col), and results written to these positions (col2im)."""
+"""Masked convolution: windows at selected positions (im2col), and results written to these positions (col2im).
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The masks of point-wise spatial attention."""
+"""The masks of point-wise spatial attention: each position has a mask with its attention to surrounding positions.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: H. Zhao et al., "PSANet: Point-wise Spatial Attention Network for Scene Parsing", 2018.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,13 @@ Shape = tuple[int, ...]
 
 
 def _copied_positions(shape: Shape, mask: Shape, half: Shape) -> tuple[Array, Array, Array]:
-    """Return flat indices of all copied elements: in the mask, of the mask's center, and of the target position."""
+    """Return flat indices of all copied elements: in the mask, of the mask's center, and of the target position.
+
+    Args:
+        shape: The size of the feature map along H and W.
+        mask: The size of a mask along H and W.
+        half: The position of the center in a mask.
+    """
     i, j, h, w = np.indices((*mask, *shape)).reshape(4, -1)
     y, x = h + i - half[0], w + j - half[1]
     inside = (y >= 0) & (y < shape[0]) & (x >= 0) & (x < shape[1])
@@ -26,7 +38,10 @@ def _copied_positions(shape: Shape, mask: Shape, half: Shape) -> tuple[Array, Ar
 
 @reference("diopiPsamaskMmcv")
 def psamask(output, input, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask):
-    """Return the attention between all positions, from a mask around each position (0: collect, 1: distribute)."""
+    """Return the attention between all positions, from a mask around each position.
+
+    For `psa_type` 0 (collect), the masks are in the columns of the result; for 1 (distribute), in the rows.
+    """
     entry, center, target = _copied_positions((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
     result_index = (target, center) if psa_type == 0 else (center, target)
     result = np.zeros((num_, h_feature * w_feature, h_feature * w_feature))

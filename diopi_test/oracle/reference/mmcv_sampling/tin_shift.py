@@ -1,6 +1,11 @@
 """Shifts of groups of channels in time, for temporal interlacing networks (TIN).
 
 Frames have the shape (N, T, C, S): samples, time steps, channels and pixels. `shift` has the shape (N, groups).
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: H. Shao et al., "Temporal Interlacing Network", 2020.
 """
 
 from __future__ import annotations

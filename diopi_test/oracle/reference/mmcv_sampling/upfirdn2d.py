@@ -1,4 +1,10 @@
-"""An FIR filter between upsampling and downsampling."""
+"""Filtering of images with a finite impulse response (FIR) between upsampling and downsampling.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: T. Karras et al., "Analyzing and Improving the Image Quality of StyleGAN", 2020.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,11 @@ Array = NDArray[Any]
 
 @reference("diopiUpfirdn2dOpMmcv")
 def upfirdn2d(input, kernel, up_x, up_y, down_x, down_y, pad_x0, pad_x1, pad_y0, pad_y1):
-    """Insert zeros, pad or crop, convolve with `kernel`, and keep every down-th element (as in StyleGAN2)."""
+    """Return images (major, H, W, minor) after upsampling, filtering and downsampling.
+
+    Zeros are inserted between elements, the images are padded (or cropped for negative padding), convolved with
+    `kernel`, and every down-th element is kept.
+    """
     major, h, w, minor = input.shape
     margins = (pad_y0, pad_y1), (pad_x0, pad_x1)
     ends = h * up_y, w * up_x

@@ -1,4 +1,13 @@
-"""Batch norm on one device or on several devices: one mean and one variance per channel, which is axis 1."""
+"""Batch norm on one device or on several devices: one mean and one variance per channel, which is axis 1.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Source: S. Ioffe, C. Szegedy, "Batch Normalization", 2015; PyTorch's SyncBatchNorm for several devices.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +75,7 @@ def _update_running(running: Array | None, new: WithTerms, momentum: float) -> W
 
 @reference("diopiBatchNormBackward")
 def batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps):
-    """Return the gradients of input, weight and bias."""
+    """Return the gradients of input, weight and bias; without `training`, the statistics are constants."""
     axes = non_channel_axes(input)
     mean = save_mean if training else running_mean
     std_inverse = save_invstd if training or running_var is None else 1 / np.sqrt(running_var + eps)
@@ -118,7 +127,7 @@ def batch_norm_backward_reduce(grad_out, input, mean, invstd, input_g, weight_g,
 
 @reference("diopiBatchNormBackwardElemt")
 def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
-    """Return the gradient of the input, from the sums over all devices."""
+    """Return the gradient of the input, from the sums that `batch_norm_backward_reduce` computes, over all devices."""
     mean, invstd, sum_dy, sum_dy_xmu = (broadcast_channels(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
     n = count.sum()
     centered = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n

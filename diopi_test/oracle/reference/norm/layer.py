@@ -1,4 +1,14 @@
-"""Layer norm, group norm and instance norm, whose statistics are computed per sample."""
+"""Layer norm, group norm and instance norm, whose statistics are computed per sample.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
+of an element's error budget includes eps times its terms.
+
+Sources: J. Ba et al., "Layer Normalization", 2016; Y. Wu, K. He, "Group Normalization", 2018; D. Ulyanov et al.,
+"Instance Normalization", 2016.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +50,16 @@ def _layer_norm(
     eps: float,
     out: Sequence[ResultOverride | None],
 ) -> Any:
-    """Return the input normalized over the axes from `begin`, the mean, and 1 / std."""
+    """Return the input normalized over the axes from `begin`, the mean, and 1 / std.
+
+    Args:
+        input: The input.
+        weight: The scale of the normalized values; None for 1.
+        bias: The offset of the normalized values; None for 0.
+        begin: The first normalized axis.
+        eps: The number that is added to the variance.
+        out: The properties of the tensors that the caller provides for the three results.
+    """
     moments = compute_moments(input, tuple(range(begin, input.ndim)))
     mean_shape, invstd_shape = (_saved_shape(input, begin, override) for override in out[1:])
     result = normalize(input, moments, eps, _or_default(weight, 1), _or_default(bias, 0))

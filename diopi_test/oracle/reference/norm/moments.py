@@ -52,7 +52,10 @@ class Moments:
         return WithTerms(self.mean.reshape(shape), self.mean_terms.reshape(shape))
 
     def streamed_mean(self, shape: Sequence[int]) -> Any:
-        """Return the saved mean, unspecified where it is infinite: a streaming algorithm computes NaN there."""
+        """Return the mean as `saved_mean`, unspecified where it is infinite.
+
+        A streaming algorithm, which updates the mean with each element, computes NaN instead of an infinity.
+        """
         return mark_unspecified(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
 
     def saved_invstd(self, eps: float, shape: Sequence[int]) -> WithTerms:

@@ -2,6 +2,11 @@
 
 The *terms* of a result (`WithTerms`) are the sizes of rounding errors of intermediate values, in units of eps. The unit
 of an element's error budget includes eps times its terms.
+
+Functions with the decorator `reference` take the arguments of the named prototypes by name and return the results in
+the prototypes' order.
+
+Source: PyTorch's torch.linalg.vector_norm and torch.nn.functional.normalize.
 """
 
 from __future__ import annotations
@@ -38,7 +43,16 @@ def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
 
 
 def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
-    """Return the derivatives of the norm of order p with respect to x; the axes `axes` have size 1 in `norm`."""
+    """Return the derivatives of the norm of order p with respect to the elements of x.
+
+    For the orders ±∞, all elements with the magnitude of the norm share the derivative, as in PyTorch.
+
+    Args:
+        x: The elements.
+        norm: The norm along the axes, which have size 1.
+        p: The order.
+        axes: The axes of the norm.
+    """
     if p == 0:
         return np.zeros(x.shape)
     if np.isinf(p):
