@@ -111,9 +111,11 @@ def power(input, exponent):
     """Return input ^ exponent, in int64 for two integers, else in float64 or complex128."""
     if _have_kinds("bi", input, exponent):
         return _integer_power(np.asanyarray(input, np.int64), np.asanyarray(exponent, np.int64))
-    wide = np.float64 if _have_kinds("bif", input, exponent) else np.complex128
-    base, wide_exponent = np.asanyarray(input, wide), np.asanyarray(exponent, wide)
-    return _power_by_tensor(base, wide_exponent) if isinstance(exponent, np.ndarray) else np.power(base, wide_exponent)
+    common_type = np.float64 if _have_kinds("bif", input, exponent) else np.complex128
+    base, power_exponent = np.asanyarray(input, common_type), np.asanyarray(exponent, common_type)
+    return (
+        _power_by_tensor(base, power_exponent) if isinstance(exponent, np.ndarray) else np.power(base, power_exponent)
+    )
 
 
 def _power_by_tensor(base: Array, exponent: Array) -> Array:

@@ -205,9 +205,9 @@ def _image_sums(
     product = sum_products(partial(sums, sliding), x, operand)
     if np.isfinite(operand).all():
         return product
-    window_slices = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(operand), 0.0, 1.0)) > 0
-    inside = sums(sliding, np.ones(x.shape), np.isnan(operand) * 1.0) > 0
-    return PartlySpecified(product, inside | ~window_slices) if (window_slices & ~inside).any() else product
+    uses_padding = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(operand), 0.0, 1.0)) > 0
+    has_nan = sums(sliding, np.ones(x.shape), np.isnan(operand) * 1.0) > 0
+    return PartlySpecified(product, has_nan | ~uses_padding) if (uses_padding & ~has_nan).any() else product
 
 
 def _with_bias(product: Any, bias: Array | None, spatial: int) -> Any:

@@ -71,15 +71,15 @@ class AttentionRule:
         before, after = self.window
         after = 0 if self.causal else after
         distance = self.distances(queries, keys)
-        seen = np.ones((queries, keys), bool)
+        visible = np.ones((queries, keys), bool)
         if before >= 0:
-            seen &= distance >= -before
+            visible &= distance >= -before
         if after >= 0:
-            seen &= distance <= after
+            visible &= distance <= after
         if self.hidden is not None:
             hidden = self.hidden if self.hidden.ndim == 2 else self.hidden[number]
-            seen &= ~hidden[:queries, :keys]
-        return seen
+            visible &= ~hidden[:queries, :keys]
+        return visible
 
     def bias(self, number: int, head: int, queries: int, keys: int) -> Array:
         """Return the bias of the scores of a head, −slope · |distance|, [queries, keys]; zeros without slopes."""
@@ -116,16 +116,16 @@ class AttentionWeights:
     total_error: Array
 
 
-def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> tuple[Array, Array]:
+def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, visible: Array) -> tuple[Array, Array]:
     """Return the scores of a head, −inf for invisible keys, and their terms, [queries, keys] each."""
     products = sum_products(lambda a, b: a @ b.T, q, k)
-    scores = np.where(seen, rule.scale * products.value + bias, -np.inf)
+    scores = np.where(visible, rule.scale * products.value + bias, -np.inf)
     # a score is rounded again when it is scaled and biased, and the bias is rounded before
     terms = np.abs(rule.scale) * products.terms + np.abs(bias) + np.abs(rule.scale * products.value)
-    return scores, np.where(seen, terms, 0)
+    return scores, np.where(visible, terms, 0)
 
 
-def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> AttentionWeights:
+def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, visible: Array) -> AttentionWeights:
     """Return the softmax of the scores of a head, with its statistics and terms.
 
     Args:
@@ -133,9 +133,9 @@ def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, see
         k: the keys of the head, [keys, head size].
         rule: the rule with the scale of the scores.
         bias: the bias of the scores, [queries, keys].
-        seen: a mask of the visible keys, [queries, keys].
+        visible: a mask of the visible keys, [queries, keys].
     """
-    scores, error = _scores(q, k, rule, bias, seen)
+    scores, error = _scores(q, k, rule, bias, visible)
     top = np.max(scores, 1, keepdims=True, initial=-np.inf)
     e = np.exp(scores - np.where(np.isneginf(top), 0, top))
     total = e.sum(1, keepdims=True)
@@ -205,10 +205,12 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
     top = np.zeros_like(lse.value)
     for number, (query_rows, key_rows) in enumerate(sequences):
         lengths = len(q[query_rows]), len(k[key_rows])
-        seen, factors = rule.visible_keys(number, *lengths), rule.dropout_factors(number, heads, *lengths)
+        visible, factors = rule.visible_keys(number, *lengths), rule.dropout_factors(number, heads, *lengths)
         for head in range(heads):
             bias = rule.bias(number, head, *lengths)
-            head_weights = _attention_weights(q[query_rows][:, head], k[key_rows][:, head // group], rule, bias, seen)
+            head_weights = _attention_weights(
+                q[query_rows][:, head], k[key_rows][:, head // group], rule, bias, visible
+            )
             head_result = _weight_values(head_weights, factors[head], v[key_rows][:, head // group])
             out.value[query_rows][:, head], out.terms[query_rows][:, head] = head_result.value, head_result.terms
             spread = np.sqrt(((head_weights.p * head_weights.error) ** 2).sum(1))
@@ -217,7 +219,7 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
     return AttentionResult(out, lse, top)
 
 
-def _keys_hidden_from_nonfinite(rows: Array, lse: Array, seen: NDArray[np.bool]) -> NDArray[np.bool]:
+def _keys_hidden_from_nonfinite(rows: Array, lse: Array, visible: NDArray[np.bool]) -> NDArray[np.bool]:
     """Return a mask of the keys that are hidden from a nonfinite query and that no nonfinite query sees.
 
     A query is nonfinite if its gradient depends on an infinity or NaN. The gradients of such keys may be NaN or not,
@@ -226,13 +228,13 @@ def _keys_hidden_from_nonfinite(rows: Array, lse: Array, seen: NDArray[np.bool])
     Args:
         rows: for each query a row of the numbers that its gradient depends on.
         lse: log Σ exp(score) for each query.
-        seen: a mask of the keys that each query sees, [queries, keys].
+        visible: a mask of the keys that each query sees, [queries, keys].
 
     Returns:
         A mask of the keys.
     """
     is_nonfinite = ~(np.isfinite(rows).all(1) & ~np.isnan(lse))[:, np.newaxis]
-    return np.asarray((~seen & is_nonfinite).any(0) & ~(seen & is_nonfinite).any(0))
+    return np.asarray((~visible & is_nonfinite).any(0) & ~(visible & is_nonfinite).any(0))
 
 
 def attention_gradients(
@@ -261,19 +263,19 @@ def attention_gradients(
     heads, group = q.shape[-2], _group_size(q, k)
     for number, (query_rows, key_rows) in enumerate(sequences):
         lengths = len(q[query_rows]), len(k[key_rows])
-        seen, factors = rule.visible_keys(number, *lengths), rule.dropout_factors(number, heads, *lengths)
+        visible, factors = rule.visible_keys(number, *lengths), rule.dropout_factors(number, heads, *lengths)
         for head in range(heads):
             places = (query_rows, head), (key_rows, head // group), (key_rows, head // group)
             head_q, head_k, head_v = (x[rows][:, column] for x, (rows, column) in zip((q, k, v), places, strict=True))
             head_out, head_lse = out[query_rows][:, head], lse[number, head, : lengths[0]]
             bias = rule.bias(number, head, *lengths)
             is_hidden = _keys_hidden_from_nonfinite(
-                np.concatenate([head_q, head_out, g[query_rows][:, head]], 1), head_lse, seen
+                np.concatenate([head_q, head_out, g[query_rows][:, head]], 1), head_lse, visible
             )
             for mask in hidden:
                 mask[key_rows][:, head // group] |= is_hidden[:, np.newaxis]
             head_gradients = _head_gradients(
-                head_q, head_k, head_v, g[query_rows][:, head], head_out, head_lse, factors[head], rule, bias, seen
+                head_q, head_k, head_v, g[query_rows][:, head], head_out, head_lse, factors[head], rule, bias, visible
             )
             for grad, gradient, (rows, column) in zip(grads, head_gradients, places, strict=True):
                 grad.value[rows][:, column] += gradient.value
@@ -298,7 +300,7 @@ def _head_gradients(
     factors: Array,
     rule: AttentionRule,
     bias: Array,
-    seen: Array,
+    visible: Array,
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
     """Return the gradients of q, k and v of a head, by recomputing the weights from `lse`.
 
@@ -312,11 +314,12 @@ def _head_gradients(
         factors: the dropout factor of each weight, [queries, keys].
         rule: the rule with the scale of the scores.
         bias: the bias of the scores, [queries, keys].
-        seen: a mask of the visible keys, [queries, keys].
+        visible: a mask of the visible keys, [queries, keys].
     """
-    scores, error = _scores(q, k, rule, bias, seen)
-    p = np.where(seen, np.exp(scores - lse[:, None]), 0)
-    error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # the logarithm is rounded, too
+    scores, error = _scores(q, k, rule, bias, visible)
+    p = np.where(visible, np.exp(scores - lse[:, None]), 0)
+    # the logarithm is rounded, too
+    error = np.where(visible & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)
     error = np.where(p < float32.smallest_normal, 1 / float32.eps, error)  # subnormal weights may be flushed to 0
     slopes = sum_products(lambda a, b: a @ b.T, g, v)
     level, level_terms = (g * out).sum(1, keepdims=True), sum_terms(g * out, 1, keepdims=True)

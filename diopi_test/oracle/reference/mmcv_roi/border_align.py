@@ -75,8 +75,8 @@ def border_align(input, boxes, pool_size):
         values.append(
             WithTerms(
                 *(
-                    np.take_along_axis(coordinate, best_points[..., np.newaxis], -1)[..., 0]
-                    for coordinate in (sampled.value, sampled.terms)
+                    np.take_along_axis(array, best_points[..., np.newaxis], -1)[..., 0]
+                    for array in (sampled.value, sampled.terms)
                 )
             )
         )
@@ -90,7 +90,7 @@ def border_align_backward(grad_input, grad_output, boxes, argmax_idx, pool_size)
     n, c, h, w = grad_input.shape
     parts = []
     for image, border in product(range(n), range(4)):
-        y, x = (_border_coordinate(array, border) for array in _border_points(boxes[image], pool_size))
+        y, x = (_border_coordinate(coordinate, border) for coordinate in _border_points(boxes[image], pool_size))
         for grad, positions in zip(grad_output[image, ..., border], argmax_idx[image, ..., border], strict=True):
             points = [
                 Coordinate(*(array[np.arange(len(positions)), positions] for array in (axis.value, axis.terms)))

@@ -67,11 +67,9 @@ def _region_weights(roi: Array, scale: float, bins: Pair, size: Pair) -> list[Ax
         _mean_weights(axis_edges, float(width), length)
         for axis_edges, width, length in zip(edges, widths, size, strict=True)
     ]
-    return (
-        axes
-        if (widths > 0).all()
-        else [AxisWeights(axis_edges.matrix * 0, axis_edges.terms * 0) for axis_edges in axes]
-    )
+    if (widths > 0).all():
+        return axes
+    return [AxisWeights(axis.matrix * 0, axis.terms * 0) for axis in axes]
 
 
 @reference("diopiPrroiPoolMmcv")
