@@ -23,20 +23,20 @@ from diopi_test.cases.template import (
 )
 from diopi_test.cases.tensors import literal
 
-NORMAL = normal()
+NORMAL_NUMBERS = normal()
 """Normally distributed numbers."""
 
 WEIGHTS = uniform(0.25, 2)
 """The domain of weights of classes."""
 
-MODERATE = uniform(-4, 4)
+MODERATE_LOGITS = uniform(-4, 4)
 """The domain of logits of moderate magnitude."""
 
-SATURATED = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
+SATURATED_LOGITS = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
 """Logits for which p or 1 − p is 0 or below the least argument of the logarithm, the least normal float32 number."""
 
 
-def classes(low: int, high: int) -> Domain:
+def class_domain(low: int, high: int) -> Domain:
     """Return a domain of the classes from `low` to `high`, in random order and as equally frequent as possible."""
     return choice(range(low, high + 1))
 
@@ -47,7 +47,7 @@ def classes(low: int, high: int) -> Domain:
 def sigmoid_template(
     label: str,
     shape: tuple[int, int] = (6, 5),
-    domain: Domain = MODERATE,
+    domain: Domain = MODERATE_LOGITS,
     gamma: float = 2.0,
     alpha: float = 0.25,
     *,
@@ -72,10 +72,10 @@ def sigmoid_template(
         The template.
     """
     (rows, columns), layout = shape, fields.get("layout", contiguous)
-    usual = classes(0, columns - 1 if weights else columns)
+    default_targets = class_domain(0, columns - 1 if weights else columns)
     arguments: Arguments = {
         "input": tensor(rows, columns, domain=domain, layout=layout),
-        "target": tensor(rows, domain=target or usual, layout=_vector_layout(layout), dtype=Dtype.int64),
+        "target": tensor(rows, domain=target or default_targets, layout=_vector_layout(layout), dtype=Dtype.int64),
         "weight": tensor(columns if weights else 0, domain=weights, layout=_vector_layout(layout)),
         "gamma": gamma,
         "alpha": alpha,
@@ -88,7 +88,7 @@ def _vector_layout(layout: Layout) -> Layout:
     return contiguous if layout is contiguous else strided
 
 
-SIGMOID = (
+SIGMOID_TEMPLATES = (
     sigmoid_template("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
     sigmoid_template("background", (7, 3), **SMOKE_IN_ALL_DTYPES),
     sigmoid_template("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
@@ -103,7 +103,7 @@ SIGMOID = (
     sigmoid_template("weight-zero", (9, 3), weights=choice([0.0, 1.5, 0.5])),
     sigmoid_template("one-class", (9, 1), dtypes=DtypeSelection.all),
     sigmoid_template("one-row", (1, 9), weights=WEIGHTS),
-    sigmoid_template("saturated", (6, 4), SATURATED, weights=WEIGHTS, dtypes=DtypeSelection.all),
+    sigmoid_template("saturated", (6, 4), SATURATED_LOGITS, weights=WEIGHTS, dtypes=DtypeSelection.all),
     sigmoid_template("undefined", (6, 4), choice([nan, 0.5, -0.5]), gamma=1.0),
     sigmoid_template("no-rows", (0, 4), weights=WEIGHTS),
     sigmoid_template("no-classes", (4, 0), target=integer_values(0, 0)),
@@ -114,7 +114,7 @@ SIGMOID = (
 )
 """The templates of the focal loss of sigmoid probabilities; the classes of a row are independent of each other."""
 
-register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templates=SIGMOID)
+register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templates=SIGMOID_TEMPLATES)
 
 
 # Focal loss of softmax probabilities
@@ -122,19 +122,19 @@ register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templ
 
 def _softmax(values: Values) -> Any:
     """Return the softmax of each row of the argument value `_logits`."""
-    powers = np.exp(values["_logits"])
-    return powers / powers.sum(-1, keepdims=True)
+    exponentials = np.exp(values["_logits"])
+    return exponentials / exponentials.sum(-1, keepdims=True)
 
 
 def softmax_template(
     label: str,
     shape: tuple[int, int] = (6, 5),
-    logits: Domain = MODERATE,
+    logits: Domain = MODERATE_LOGITS,
     gamma: float = 2.0,
     alpha: float = 0.25,
     *,
     weights: Domain | None = None,
-    low: int = 0,
+    lowest_target: int = 0,
     probabilities: Any = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
@@ -147,7 +147,7 @@ def softmax_template(
         gamma: The exponent of the loss (its "focus").
         alpha: The factor of all losses.
         weights: The domain of the weights of classes; None for an empty tensor, which means no weights.
-        low: The lowest target. A negative target means that the row has no target.
+        lowest_target: The lowest target. A negative target means that the row has no target.
         probabilities: The values of the argument `softmax`; None to compute them from logits.
         **fields: Further fields of the template. `layout` is the layout of the matrices.
 
@@ -161,7 +161,9 @@ def softmax_template(
         "softmax": tensor(
             rows, columns, layout=layout, compute=(lambda values: probabilities) if probabilities else _softmax
         ),
-        "target": tensor(rows, domain=classes(low, columns - 1), layout=_vector_layout(layout), dtype=Dtype.int64),
+        "target": tensor(
+            rows, domain=class_domain(lowest_target, columns - 1), layout=_vector_layout(layout), dtype=Dtype.int64
+        ),
         "weight": tensor(columns if weights else 0, domain=weights, layout=_vector_layout(layout)),
         "gamma": gamma,
         "alpha": alpha,
@@ -169,43 +171,45 @@ def softmax_template(
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
+CERTAIN_PROBABILITIES = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
 """Rows of probabilities: rows in which some are 0 or 1, and a row of NaN."""
 
-SOFTMAX = (
+SOFTMAX_TEMPLATES = (
     softmax_template("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
     softmax_template("unweighted", (7, 3), **SMOKE_IN_ALL_DTYPES),
     softmax_template("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
     softmax_template("transposed", (4, 7), layout=transposed, dtypes=DtypeSelection.all),
-    softmax_template("no-target", (9, 3), weights=WEIGHTS, low=-2, dtypes=DtypeSelection.all),
-    softmax_template("no-target-unweighted", (9, 3), gamma=1.5, low=-1),
+    softmax_template("no-target", (9, 3), weights=WEIGHTS, lowest_target=-2, dtypes=DtypeSelection.all),
+    softmax_template("no-target-unweighted", (9, 3), gamma=1.5, lowest_target=-1),
     softmax_template("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
     softmax_template("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
     softmax_template("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=DtypeSelection.all),
     softmax_template("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
     softmax_template("whole-alpha", gamma=1.5, alpha=1.0),
     softmax_template("unlikely", (9, 4), uniform(-12, 0), weights=WEIGHTS),
-    softmax_template("certain", (5, 3), weights=WEIGHTS, probabilities=CERTAIN, dtypes=DtypeSelection.all),
+    softmax_template(
+        "certain", (5, 3), weights=WEIGHTS, probabilities=CERTAIN_PROBABILITIES, dtypes=DtypeSelection.all
+    ),
     softmax_template("one-row", (1, 9), weights=WEIGHTS),
     softmax_template("no-rows", (0, 4), weights=WEIGHTS),
     softmax_template("large", (300, 40), weights=WEIGHTS),
     softmax_template("many", (811, 83), weights=WEIGHTS, large=True),
-    softmax_template("no-target", (70_001, 3), low=-1, large=True),
+    softmax_template("no-target", (70_001, 3), lowest_target=-1, large=True),
 )
 """The templates of focal loss of softmax probabilities."""
 
-register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX)
+register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX_TEMPLATES)
 
 
 # Point sets
 
 
-def point_template(
+def chamfer_template(
     label: str,
     batches: int,
-    n: int,
-    m: int,
-    domain: Domain = NORMAL,
+    first_count: int,
+    second_count: int,
+    domain: Domain = NORMAL_NUMBERS,
     positions: Mapping[str, Any] | None = None,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
@@ -214,8 +218,8 @@ def point_template(
     Args:
         label: The label of the cases.
         batches: The number of pairs of sets.
-        n: The number of points in each first set.
-        m: The number of points in each second set.
+        first_count: The number of points in each first set.
+        second_count: The number of points in each second set.
         domain: The domain of coordinates and of gradients of the distances.
         positions: The arguments `idx1` and `idx2` of the gradient, the positions of the nearest points in the other
             set. None to use the results of `diopiChamferDistanceMmcv`.
@@ -225,20 +229,20 @@ def point_template(
         The template.
     """
     layout = fields.get("layout", contiguous)
-    nearest = positions or {
+    nearest_positions = positions or {
         name: tensor(
             batches, count, dtype=Dtype.int32, layout=layout, compute=ResultOf("diopiChamferDistanceMmcv", name)
         )
-        for name, count in (("idx1", n), ("idx2", m))
+        for name, count in (("idx1", first_count), ("idx2", second_count))
     }
     arguments: Arguments = {
-        "xyz1": tensor(batches, n, 2, domain=domain, layout=layout),
-        "xyz2": tensor(batches, m, 2, domain=domain, layout=layout),
-        **nearest,
-        "grad_dist1": tensor(batches, n, domain=domain, layout=layout),
-        "grad_dist2": tensor(batches, m, domain=domain, layout=layout),
-        "grad_xyz1": tensor(batches, n, 2, domain=integer_values(0, 0), layout=layout),
-        "grad_xyz2": tensor(batches, m, 2, domain=integer_values(0, 0), layout=layout),
+        "xyz1": tensor(batches, first_count, 2, domain=domain, layout=layout),
+        "xyz2": tensor(batches, second_count, 2, domain=domain, layout=layout),
+        **nearest_positions,
+        "grad_dist1": tensor(batches, first_count, domain=domain, layout=layout),
+        "grad_dist2": tensor(batches, second_count, domain=domain, layout=layout),
+        "grad_xyz1": tensor(batches, first_count, 2, domain=integer_values(0, 0), layout=layout),
+        "grad_xyz2": tensor(batches, second_count, 2, domain=integer_values(0, 0), layout=layout),
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
@@ -252,7 +256,7 @@ SHARED_NEAREST_POINTS = {
 All points of a first set have the same nearest point, so that the gradient of this point is a long sum.
 """
 
-SMALL_NUMBERS = {
+EXACT_DOMAINS = {
     "xyz1": choice([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0]),
     "xyz2": choice([-8.0, -2.0, 0.0, 2.0, 6.0]),
     "grad_dist1": integer_values(1, 5),
@@ -266,30 +270,30 @@ SINGLE_CANDIDATE_REASON = "there is only one candidate for the nearest point"
 Each point of the other set has this point as its nearest point, so that these positions cannot be wrong.
 """
 
-POINTS = (
-    point_template("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),
-    point_template("strided", 2, 4, 6, layout=strided, dtypes=DtypeSelection.all),
-    point_template("transposed", 3, 5, 4, layout=transposed, dtypes=DtypeSelection.all),
-    point_template("whole", 2, 6, 9, exact=True, domains=SMALL_NUMBERS, dtypes=DtypeSelection.all),
-    point_template("equal-points", 1, 4, 4, choice([0.5]), non_discriminating="all distances are 0"),
-    point_template("one-point", 2, 1, 5, non_discriminating=SINGLE_CANDIDATE_REASON),
-    point_template("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=SINGLE_CANDIDATE_REASON),
-    point_template("one-each", 3, 1, 1, non_discriminating=SINGLE_CANDIDATE_REASON),
-    point_template("far", 1, 8, 7, normal(0.5, 1000)),
-    point_template("tiny", 1, 8, 7, normal(1e-4)),
-    point_template("long", 1, 90, 110),
-    point_template("many-batches", 17, 3, 4),
-    point_template("no-batches", 0, 3, 4),
-    point_template("many", 2, 701, 503, large=True),
-    point_template("many-batches", 3001, 11, 13, large=True),
+CHAMFER_TEMPLATES = (
+    chamfer_template("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),
+    chamfer_template("strided", 2, 4, 6, layout=strided, dtypes=DtypeSelection.all),
+    chamfer_template("transposed", 3, 5, 4, layout=transposed, dtypes=DtypeSelection.all),
+    chamfer_template("whole", 2, 6, 9, exact=True, domains=EXACT_DOMAINS, dtypes=DtypeSelection.all),
+    chamfer_template("equal-points", 1, 4, 4, choice([0.5]), non_discriminating="all distances are 0"),
+    chamfer_template("one-point", 2, 1, 5, non_discriminating=SINGLE_CANDIDATE_REASON),
+    chamfer_template("one-other", 2, 6, 1, dtypes=DtypeSelection.all, non_discriminating=SINGLE_CANDIDATE_REASON),
+    chamfer_template("one-each", 3, 1, 1, non_discriminating=SINGLE_CANDIDATE_REASON),
+    chamfer_template("far", 1, 8, 7, normal(0.5, 1000)),
+    chamfer_template("tiny", 1, 8, 7, normal(1e-4)),
+    chamfer_template("long", 1, 90, 110),
+    chamfer_template("many-batches", 17, 3, 4),
+    chamfer_template("no-batches", 0, 3, 4),
+    chamfer_template("many", 2, 701, 503, large=True),
+    chamfer_template("many-batches", 3001, 11, 13, large=True),
 )
 """The templates of the chamfer distance and of its gradient."""
 
-register("diopiChamferDistanceMmcv", templates=POINTS)
+register("diopiChamferDistanceMmcv", templates=CHAMFER_TEMPLATES)
 register(
     "diopiChamferDistanceBackwardMmcv",
     templates=(
-        *POINTS,
-        point_template("crowded", 2, 40, 3, positions=SHARED_NEAREST_POINTS, dtypes=DtypeSelection.all),
+        *CHAMFER_TEMPLATES,
+        chamfer_template("crowded", 2, 40, 3, positions=SHARED_NEAREST_POINTS, dtypes=DtypeSelection.all),
     ),
 )

@@ -38,7 +38,7 @@ ANY_ANGLE = uniform(-3, 3)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotated:
+class RotatedSizes:
     """The sizes and attributes of a call that pools rotated regions.
 
     Attributes:
@@ -49,7 +49,7 @@ class Rotated:
         centers: The minimum and maximum coordinate of a center, as a fraction of the size of the features.
         extent: The minimum and maximum side of a region, in elements per bin.
         angles: The domain of the angles.
-        fixed: The regions; empty if they are random.
+        fixed_regions: The regions; empty if they are random.
         features: The domain of the features.
     """
 
@@ -64,19 +64,19 @@ class Rotated:
     centers: tuple[float, float] = (0.1, 0.9)
     extent: tuple[float, float] = (0.5, 2.0)
     angles: Domain = ANY_ANGLE
-    fixed: Sequence[Sequence[float]] = ()
+    fixed_regions: Sequence[Sequence[float]] = ()
     features: Domain = FEATURES
 
     @property
-    def number(self) -> int:
+    def region_count(self) -> int:
         """Return the number of regions."""
-        return len(self.fixed) or self.regions
+        return len(self.fixed_regions) or self.regions
 
     @property
     def rois(self) -> Mapping[str, TensorTemplate]:
         """Return the fixed or the random regions."""
-        if self.fixed:
-            return {"rois": tensor(self.number, 6, compute=lambda values: self.fixed)}
+        if self.fixed_regions:
+            return {"rois": tensor(self.region_count, 6, compute=lambda values: self.fixed_regions)}
         return {
             "_centers": tensor(self.regions, 2, domain=uniform(*self.centers), dtype=F64),
             "_sizes": tensor(self.regions, 2, domain=uniform(*self.extent), dtype=F64),
@@ -95,7 +95,7 @@ class Rotated:
         return np.concatenate([samples, centers / self.scale, sides / self.scale, values["_angles"]], -1)
 
 
-def rotated_arguments(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[str, Any]:
+def rotated_arguments(template: CaseTemplate[RotatedSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of rotated and rotation-invariant RoiAlign and of their gradients for a template."""
     sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
@@ -103,7 +103,7 @@ def rotated_arguments(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[
     return {
         **dict.fromkeys(("input", "features"), maps),
         "bottom_grad": zeros(*sizes.shape, layout=template.result_layout),
-        "top_grad": tensor(sizes.number, sizes.shape[1], *sizes.bins, layout=template.layout),
+        "top_grad": tensor(sizes.region_count, sizes.shape[1], *sizes.bins, layout=template.layout),
         **sizes.rois,
         **dict.fromkeys(("aligned_height", "pooled_height"), height),
         **dict.fromkeys(("aligned_width", "pooled_width"), width),
@@ -115,7 +115,7 @@ def rotated_arguments(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[
     }
 
 
-ROTATED_SMOKE = CaseTemplate("rotated", Rotated(), **SMOKE_IN_ALL_DTYPES)
+ROTATED_SMOKE = CaseTemplate("rotated", RotatedSizes(), **SMOKE_IN_ALL_DTYPES)
 """Random rotated regions: a template of smoke cases in every element type."""
 
 ROTATED_LEADING = ROTATED_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
@@ -127,10 +127,10 @@ NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 NONZERO_INTEGERS = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
 """Domains of small integers other than 0, whose averages are exact."""
 
-UPRIGHT = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
+UPRIGHT_REGIONS = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
 """Regions (image, x, y, width, height, angle) that are not rotated, whose samples are at quarters of a cell."""
 
-EDGES = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
+EDGE_REGIONS = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
 """Regions with samples at −1 and at the size of one axis, the last positions that count, and in the middle."""
 
 ROTATED_TEMPLATES = (
@@ -138,11 +138,11 @@ ROTATED_TEMPLATES = (
     ROTATED_SMOKE.with_sizes("clockwise", scale=0.5, aligned=False, clockwise=True).replace(
         smoke=False, **same_layout(strided)
     ),
-    ROTATED_SMOKE.with_sizes("exact", bins=(2, 2), ratio=1, aligned=False, fixed=UPRIGHT).replace(
+    ROTATED_SMOKE.with_sizes("exact", bins=(2, 2), ratio=1, aligned=False, fixed_regions=UPRIGHT_REGIONS).replace(
         domains=NONZERO_INTEGERS, exact=True, smoke=False
     ),
     ROTATED_SMOKE.with_sizes(
-        "exact-edges", shape=(2, 4, 4, 4), bins=(2, 3), ratio=1, aligned=False, fixed=EDGES
+        "exact-edges", shape=(2, 4, 4, 4), bins=(2, 3), ratio=1, aligned=False, fixed_regions=EDGE_REGIONS
     ).replace(domains=NONZERO_INTEGERS, exact=True, smoke=False),
     ROTATED_LEADING.with_sizes("adaptive", ratio=0, bins=(3, 2)),
     ROTATED_LEADING.with_sizes(
@@ -180,8 +180,8 @@ register(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alignment:
-    """Features, and one box per position; `Rotated` explains the other attributes."""
+class AlignmentSizes:
+    """Features, and one box per position; `RotatedSizes` explains the other attributes."""
 
     shape: tuple[int, int, int, int] = (2, 2, 3, 4)
     points: int = 5
@@ -190,18 +190,18 @@ class Alignment:
     extent: tuple[float, float] = (0.5, 3.0)
     angles: Domain = ANY_ANGLE
     features: Domain = FEATURES
-    quarters: bool = False
+    has_exact_positions: bool = False
 
     def boxes(self, values: Values) -> Any:
         """Return the boxes (y, x, width, height, angle)."""
         centers = values["_centers"] * np.array(self.shape[2:])
         lengths = np.concatenate([centers, values["_sizes"]], -1)
-        if self.quarters:
+        if self.has_exact_positions:
             lengths = np.rint(2 * lengths) / 2
         return np.concatenate([lengths / self.scale, values["_angles"]], -1)
 
 
-def alignment_arguments(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapping[str, Any]:
+def alignment_arguments(template: CaseTemplate[AlignmentSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     n, _, h, w = sizes.shape
@@ -218,13 +218,13 @@ def alignment_arguments(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapp
     }
 
 
-ALIGNMENT_SMOKE = CaseTemplate("corners", Alignment(), **SMOKE_IN_ALL_DTYPES)
+ALIGNMENT_SMOKE = CaseTemplate("corners", AlignmentSizes(), **SMOKE_IN_ALL_DTYPES)
 """Boxes with five sample points: a template of smoke cases in every element type."""
 
 ALIGNMENT_LEADING = ALIGNMENT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The preceding template in the leading element type only, without smoke cases."""
 
-UPRIGHT_BOXES = ALIGNMENT_SMOKE.with_sizes(angles=choice([0.0]), quarters=True).replace(
+UPRIGHT_BOXES = ALIGNMENT_SMOKE.with_sizes(angles=choice([0.0]), has_exact_positions=True).replace(
     domains=NONZERO_INTEGERS, exact=True, smoke=False
 )
 """Boxes that are not rotated, with exact sample positions."""
@@ -266,20 +266,20 @@ register(
 
 
 @dataclass(frozen=True)
-class Filters:
+class RotatedFilterSizes:
     """The sizes of filters: `shape` is (P, Q, O, kH, kW), for P outputs, Q inputs and O orientations."""
 
     shape: tuple[int, int, int, int, int] = (2, 3, 2, 2, 3)
     rotations: int = 3
 
-    def permutations(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    def draw_permutations(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         """Draw one permutation of the entries of a filter per rotation; entries count from 1."""
         entries = int(np.prod(self.shape[2:]))
         permutation_per_rotation = [rng.permutation(entries) + 1 for _ in range(self.rotations)]
         return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)
 
 
-def filter_arguments(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[str, Any]:
+def filter_arguments(template: CaseTemplate[RotatedFilterSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiActiveRotatedFilterMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     p, q, o, *kernel = sizes.shape
@@ -290,14 +290,14 @@ def filter_arguments(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[s
         "indices": tensor(
             *sizes.shape[2:],
             sizes.rotations,
-            domain=sizes.permutations,
+            domain=sizes.draw_permutations,
             dtype=I32,
             layout=contiguous if layout is channels_last else layout,
         ),
     }
 
 
-FILTERS_SMOKE = CaseTemplate("filters", Filters(), **SMOKE_IN_ALL_DTYPES)
+FILTERS_SMOKE = CaseTemplate("filters", RotatedFilterSizes(), **SMOKE_IN_ALL_DTYPES)
 """The default sizes: a template of smoke cases in every element type."""
 
 FILTERS_LEADING = FILTERS_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)

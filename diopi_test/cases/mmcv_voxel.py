@@ -27,34 +27,34 @@ LEADING: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class VoxelGrid:
     """Points in and around a grid.
 
     Attributes:
         points, features: The number of points, and the number of columns: x, y, z and features.
-        low, size, cells: The start of the grid, the size of a cell, and the number of cells, in the order x, y, z.
+        start, cell_size, cells: The grid.
         margin: The number of cells beyond the grid, on either side, in which points may lie.
-        inner: The positions of points within a cell, in units of its size; they are not near its faces unless exact.
-        max_points, voxels: The maximum number of points per voxel, and of voxels.
+        cell_fractions: The positions of points within a cell.
+        max_points, max_voxels: The maximum number of points per voxel, and of voxels.
         deterministic: The argument of the function.
     """
 
     points: int = 50
     features: int = 4
-    low: tuple[float, float, float] = (-1.0, -2.0, 0.5)
-    size: tuple[float, float, float] = (0.5, 0.25, 2.0)
+    start: tuple[float, float, float] = (-1.0, -2.0, 0.5)
+    cell_size: tuple[float, float, float] = (0.5, 0.25, 2.0)
     cells: tuple[int, int, int] = (4, 3, 2)
     margin: int = 1
-    inner: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 0.875)
+    cell_fractions: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 0.875)
     max_points: int = 2
-    voxels: int = 14
+    max_voxels: int = 14
     deterministic: bool = True
 
     def cells_along(self, axis: int) -> Domain:
         """Return a domain of cells along an axis, in which cells of the grid occur three times as often as others."""
         count = self.cells[axis]
-        outside = (*range(-self.margin, 0), *range(count, count + self.margin))
-        return choice((*range(count),) * 3 + outside)
+        has_outside_points = (*range(-self.margin, 0), *range(count, count + self.margin))
+        return choice((*range(count),) * 3 + has_outside_points)
 
 
 def _points_in_cells(values: Mapping[str, Any]) -> Any:
@@ -64,77 +64,82 @@ def _points_in_cells(values: Mapping[str, Any]) -> Any:
     return np.hstack([positions, values["_features"]])
 
 
-def voxel_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
+def voxel_arguments(template: CaseTemplate[VoxelGrid], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiHardVoxelizeMmcv` for the sizes of a template."""
     grid = template.sizes
-    low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
+    start, cell_size, layout, result = (
+        np.array(grid.start),
+        np.array(grid.cell_size),
+        template.layout,
+        template.result_layout,
+    )
     return {
         **{name: tensor(grid.points, 1, domain=grid.cells_along(axis)) for axis, name in enumerate(("_x", "_y", "_z"))},
-        "_fractions": tensor(grid.points, 3, domain=choice(grid.inner)),
+        "_fractions": tensor(grid.points, 3, domain=choice(grid.cell_fractions)),
         "_features": tensor(grid.points, grid.features - 3, domain=any_value),
-        "voxel_size": literal(size, F32, layout),
-        "coors_range": literal(np.concatenate([low, low + size * grid.cells]), F32, layout),
+        "voxel_size": literal(cell_size, F32, layout),
+        "coors_range": literal(np.concatenate([start, start + cell_size * grid.cells]), F32, layout),
         "points": tensor(grid.points, grid.features, layout=layout, compute=_points_in_cells),
-        "voxels": zeros(grid.voxels, grid.max_points, grid.features, layout=result),
-        "coors": zeros(grid.voxels, 3, dtype=I32, layout=result),
-        "num_points_per_voxel": zeros(grid.voxels, dtype=I32, layout=result),
+        "voxels": zeros(grid.max_voxels, grid.max_points, grid.features, layout=result),
+        "coors": zeros(grid.max_voxels, 3, dtype=I32, layout=result),
+        "num_points_per_voxel": zeros(grid.max_voxels, dtype=I32, layout=result),
         "max_points": grid.max_points,
-        "max_voxels": grid.voxels,
+        "max_voxels": grid.max_voxels,
         "NDim": 3,
         "deterministic": grid.deterministic,
     }
 
 
-def cell_arguments(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
+def cell_arguments(template: CaseTemplate[VoxelGrid], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiDynamicVoxelizeMmcv` for the sizes of a template."""
     grid = template.sizes
     coordinates = zeros(grid.points, 3, dtype=I32, layout=template.result_layout)
     return {**voxel_arguments(template, dtype), "coors": coordinates}
 
 
-VOXELS_SMOKE = CaseTemplate("points", Grid(), **SMOKE_IN_ALL_DTYPES)
+VOXELS_SMOKE = CaseTemplate("points", VoxelGrid(), **SMOKE_IN_ALL_DTYPES)
 """The default sizes: a template of smoke cases in every element type."""
 
 VOXELS_LEADING = VOXELS_SMOKE.replace(**LEADING)
 """The preceding template in the leading element type only, without smoke cases."""
 
-POINTS = (
+VOXEL_TEMPLATES = (
     VOXELS_SMOKE,
-    VOXELS_SMOKE.with_sizes("on-faces", inner=(0.0, 0.5)).replace(smoke=False),
+    VOXELS_SMOKE.with_sizes("on-faces", cell_fractions=(0.0, 0.5)).replace(smoke=False),
     VOXELS_LEADING.replace("strided", **same_layout(strided)),
     VOXELS_LEADING.replace("transposed", layout=transposed, result_layout=strided),
     VOXELS_LEADING.replace("transposed-results", layout=strided, result_layout=transposed),
     VOXELS_LEADING.with_sizes("coordinates-alone", features=3),
     VOXELS_LEADING.with_sizes("many-features", features=17),
     VOXELS_LEADING.with_sizes("one-cell", cells=(1, 1, 1), points=20, max_points=5),
-    VOXELS_LEADING.with_sizes("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
-    VOXELS_LEADING.with_sizes("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
-    VOXELS_LEADING.with_sizes("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
-    VOXELS_LEADING.with_sizes("far-away", low=(100.0, -300.0, 50.0)),
+    VOXELS_LEADING.with_sizes("flat", cells=(5, 4, 1), start=(-40.0, -30.0, -3.0), cell_size=(16.0, 15.0, 4.0)),
+    VOXELS_LEADING.with_sizes("tall", cells=(1, 2, 9), cell_size=(4.0, 0.5, 0.125)),
+    VOXELS_LEADING.with_sizes("uneven-cells", start=(-0.7, 0.3, -1.9), cell_size=(0.3, 0.7, 1.1)),
+    VOXELS_LEADING.with_sizes("far-away", start=(100.0, -300.0, 50.0)),
     VOXELS_LEADING.with_sizes("all-inside", margin=0),
     VOXELS_LEADING.with_sizes("far-outside", margin=5, points=200),
-    VOXELS_LEADING.with_sizes("one-point", points=1, voxels=3, margin=0),
-    VOXELS_LEADING.with_sizes("long", points=1100, cells=(9, 7, 5), voxels=250),
-    VOXELS_LEADING.with_sizes("none-inside", low=(9000.0, 0.0, 0.0), points=9).replace(
+    VOXELS_LEADING.with_sizes("one-point", points=1, max_voxels=3, margin=0),
+    VOXELS_LEADING.with_sizes("long", points=1100, cells=(9, 7, 5), max_voxels=250),
+    VOXELS_LEADING.with_sizes("none-inside", start=(9000.0, 0.0, 0.0), points=9).replace(
         arguments={"points": tensor(9, 4)}
     ),
     VOXELS_LEADING.with_sizes("no-points", points=0),
 )
 """The small templates of both voxelizations."""
 
-LIMITS = (
-    VOXELS_LEADING.with_sizes("all-voxels", voxels=30),
-    VOXELS_LEADING.with_sizes("few-voxels", voxels=5),
-    VOXELS_LEADING.with_sizes("one-voxel", voxels=1, max_points=4),
+LIMIT_TEMPLATES = (
+    VOXELS_LEADING.with_sizes("all-voxels", max_voxels=30),
+    VOXELS_LEADING.with_sizes("few-voxels", max_voxels=5),
+    VOXELS_LEADING.with_sizes("one-voxel", max_voxels=1, max_points=4),
     VOXELS_LEADING.with_sizes("one-point-a-voxel", max_points=1),
-    VOXELS_LEADING.with_sizes("room-for-all", max_points=50, voxels=30),
+    VOXELS_LEADING.with_sizes("room-for-all", max_points=50, max_voxels=30),
     VOXELS_LEADING.with_sizes("few-cells", cells=(2, 1, 1), points=60, max_points=7),
-    VOXELS_LEADING.with_sizes("no-voxels", voxels=0),
+    VOXELS_LEADING.with_sizes("no-voxels", max_voxels=0),
 )
 """Templates of the limits of voxels and of points per voxel, for `diopiHardVoxelizeMmcv`."""
 
 
-def with_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
+def with_any_order(template: CaseTemplate[VoxelGrid]) -> CaseTemplate[VoxelGrid]:
     """Return the template with `deterministic` false, so that points may be taken in any order."""
     label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
     return template.with_sizes(label, deterministic=False)
@@ -153,28 +158,33 @@ FEW_POINTS_REASONS = {
 """Further reasons for `diopiHardVoxelizeMmcv`, by a pattern of labels."""
 
 MANY_POINTS = VOXELS_LEADING.with_sizes(
-    "many-points", points=100_003, cells=(41, 37, 13), max_points=7, voxels=12_007
+    "many-points", points=100_003, cells=(41, 37, 13), max_points=7, max_voxels=12_007
 ).replace(large=True)
 """A large template."""
 
 LARGE_POINTS = (
     MANY_POINTS,
     MANY_POINTS.with_sizes(
-        "half-many-features", points=4099, features=67, cells=(7, 5, 3), max_points=53, voxels=101
+        "half-many-features", points=4099, features=67, cells=(7, 5, 3), max_points=53, max_voxels=101
     ).replace(dtypes=(F16,)),
 )
 """The templates of both voxelizations in the level `large`."""
 
-ANY_ORDER = (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1], MANY_POINTS.with_sizes(points=20_011).replace(layout=strided))
+ANY_ORDER_TEMPLATES = (
+    *VOXEL_TEMPLATES[:5],
+    *VOXEL_TEMPLATES[6:16],
+    *LIMIT_TEMPLATES[:-1],
+    MANY_POINTS.with_sizes(points=20_011).replace(layout=strided),
+)
 """The templates that are also run with `deterministic` false."""
 
 register(
     "diopiHardVoxelizeMmcv",
-    templates=(*POINTS, *LIMITS, *LARGE_POINTS, *map(with_any_order, ANY_ORDER)),
+    templates=(*VOXEL_TEMPLATES, *LIMIT_TEMPLATES, *LARGE_POINTS, *map(with_any_order, ANY_ORDER_TEMPLATES)),
     derive=voxel_arguments,
     non_discriminating={**NONE_INSIDE_REASONS, **FEW_POINTS_REASONS},
 )
-DYNAMIC_TEMPLATES = (*POINTS, *LARGE_POINTS)
+DYNAMIC_TEMPLATES = (*VOXEL_TEMPLATES, *LARGE_POINTS)
 """The templates of `diopiDynamicVoxelizeMmcv`."""
 
 register(
@@ -197,29 +207,29 @@ class VoxelReduction:
     Attributes:
         points, channels: The sizes of the features.
         grid: The sizes of the grid of voxels.
-        outside: Whether some points have negative coordinates, which means that they are in no voxel.
+        has_outside_points: Whether some points have negative coordinates, which means that they are in no voxel.
         reduce_type: The number of the reduction.
     """
 
     points: int = 30
     channels: int = 3
     grid: tuple[int, ...] = (2, 3, 2)
-    outside: bool = True
+    has_outside_points: bool = True
     reduce_type: int = SUM
 
     def coordinates(self) -> Any:
         """Return the coordinates of the points.
 
-        Some points share a voxel, and some have negative coordinates if `outside`.
+        Some points share a voxel, and some have negative coordinates if `has_outside_points`.
         """
         rng = np.random.default_rng(self.points + len(self.grid))
         rows = rng.integers(0, self.grid, (self.points, len(self.grid)))
-        if self.outside:
+        if self.has_outside_points:
             rows[2::5] -= rng.permuted(np.eye(1, len(self.grid), dtype=int).repeat(len(rows[2::5]), 0), axis=1) * 2
             rows[4::11] = -1
         return rows
 
-    def rows(self) -> int:
+    def voxel_count(self) -> int:
         """Return the number of different voxels with points."""
         return len({tuple(row) for row in self.coordinates().tolist() if min(row) >= 0})
 
@@ -237,7 +247,7 @@ def reduce_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Ma
 def reduce_backward_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiDynamicPointToVoxelBackwardMmcv` for the sizes of a template."""
     sizes = template.sizes
-    inputs, rows, layout = reduce_arguments(template, dtype), sizes.rows(), template.layout
+    inputs, rows, layout = reduce_arguments(template, dtype), sizes.voxel_count(), template.layout
 
     def forward(result: str) -> ResultOf:
         return ResultOf("diopiDynamicPointToVoxelMmcv", result, argument_names={"coors": "_coors"})
@@ -271,7 +281,7 @@ def varied_templates(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplat
     label, leading = template.label, template.replace(**LEADING)
     return [
         template,
-        leading.with_sizes(f"{label}-all-inside", outside=False),
+        leading.with_sizes(f"{label}-all-inside", has_outside_points=False),
         leading.replace(f"{label}-strided", **same_layout(strided)),
         leading.replace(f"{label}-transposed", layout=transposed),
         leading.with_sizes(f"{label}-one-axis", grid=(9,)),
@@ -282,13 +292,13 @@ def varied_templates(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplat
     ]
 
 
-REDUCTIONS = (
+REDUCTION_TEMPLATES = (
     *varied_templates(SUM_SMOKE),
     *varied_templates(MEAN_SMOKE),
     *varied_templates(MAXIMUM_SMOKE),
     SUM_SMOKE.replace("exact", domains=SMALL_INTEGERS, exact=True, smoke=False),
     SUM_SMOKE.with_sizes("long", points=1100, grid=(7, 5, 4)).replace(**LEADING),
-    MEAN_SMOKE.with_sizes("one-row", grid=(1, 1), outside=False).replace(**LEADING),
+    MEAN_SMOKE.with_sizes("one-row", grid=(1, 1), has_outside_points=False).replace(**LEADING),
     MEAN_SMOKE.replace("undefined", domains={"feats": half_nan}, **LEADING),
     MAXIMUM_SMOKE.with_sizes("four-axes", grid=(2, 2, 3, 2), points=60).replace(**LEADING),
     SUM_SMOKE.with_sizes("sum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, large=True),
@@ -299,20 +309,20 @@ REDUCTIONS = (
 )
 """The templates of the reduction and of its gradient."""
 
-NONE_KEPT = SUM_SMOKE.with_sizes("none-kept", points=5).replace(
+NO_POINT_INSIDE = SUM_SMOKE.with_sizes("none-kept", points=5).replace(
     arguments={"coors": literal(np.full((5, 3), -1), I32)}, smoke=False
 )
 """Points that are all outside the grid."""
 
 register(
     "diopiDynamicPointToVoxelMmcv",
-    templates=(*REDUCTIONS, NONE_KEPT),
+    templates=(*REDUCTION_TEMPLATES, NO_POINT_INSIDE),
     derive=reduce_arguments,
     non_discriminating={"none-kept": "every point is outside of the grid"},
 )
 register(
     "diopiDynamicPointToVoxelBackwardMmcv",
-    templates=REDUCTIONS,
+    templates=REDUCTION_TEMPLATES,
     derive=reduce_backward_arguments,
     non_discriminating={"(sum|mean|maximum)-one-point|one-row": "there is only one row"},
 )
@@ -321,59 +331,59 @@ register(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sparse:
+class SparseSizes:
     """The sizes of a sparse convolution or pooling.
 
     Attributes:
-        rows, outputs: The numbers of rows of the features and of the result.
-        ci, co: The numbers of input and output channels.
+        rows, output_rows: The numbers of rows of the features and of the result.
+        input_channels, output_channels: The numbers of input and output channels.
         kernel: The sizes of the kernel.
-        pairs: The maximum number of pairs (input row, result row) per position of the kernel.
+        max_pairs: The maximum number of pairs (input row, result row) per position of the kernel.
         inverse, submanifold: The arguments of the function.
     """
 
     rows: int = 7
-    outputs: int = 5
-    ci: int = 3
-    co: int = 2
+    output_rows: int = 5
+    input_channels: int = 3
+    output_channels: int = 2
     kernel: tuple[int, ...] = (3, 2)
-    pairs: int = 6
+    max_pairs: int = 6
     inverse: int = 0
     submanifold: int = 0
 
-    def indices(self) -> tuple[Any, Any]:
+    def index_pairs(self) -> tuple[Any, Any]:
         """Return pairs (positions, 2, pairs) with −1 for none, and their counts; rows differ at each position."""
         positions = int(np.prod(self.kernel))
-        rng = np.random.default_rng(positions + self.rows + self.outputs)
-        ends = (self.outputs, self.rows) if self.inverse else (self.rows, self.outputs)
-        max_points = min(self.pairs, *ends)
+        rng = np.random.default_rng(positions + self.rows + self.output_rows)
+        ends = (self.output_rows, self.rows) if self.inverse else (self.rows, self.output_rows)
+        max_points = min(self.max_pairs, *ends)
         counts = rng.integers(0, max_points + 1, positions)
         if positions:
             counts[positions // 2] = max_points
-        indices = np.full((positions, 2, self.pairs), -1)
+        indices = np.full((positions, 2, self.max_pairs), -1)
         for position, count in enumerate(counts):
             for side, end in enumerate(ends):
                 indices[position, side, :count] = rng.permutation(end)[:count]
         return indices, counts
 
 
-def conv_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def conv_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of the sparse convolutions for the sizes of a template."""
     sizes = template.sizes
-    (pairs, counts), layout = sizes.indices(), template.layout
+    (pairs, counts), layout = sizes.index_pairs(), template.layout
     return {
-        "features": tensor(sizes.rows, sizes.ci, layout=layout),
-        "filters": tensor(*sizes.kernel, sizes.ci, sizes.co, layout=layout),
-        "bias": tensor(sizes.co, layout=layout),
+        "features": tensor(sizes.rows, sizes.input_channels, layout=layout),
+        "filters": tensor(*sizes.kernel, sizes.input_channels, sizes.output_channels, layout=layout),
+        "bias": tensor(sizes.output_channels, layout=layout),
         "indicePairs": literal(pairs, I32, layout),
         "indiceNum": literal(counts, I32, layout),
-        "numActOut": sizes.outputs,
+        "numActOut": sizes.output_rows,
         "_inverse": sizes.inverse,
         "_subM": sizes.submanifold,
     }
 
 
-CONVOLUTION_SMOKE = CaseTemplate("plain", Sparse(), **SMOKE_IN_ALL_DTYPES)
+CONVOLUTION_SMOKE = CaseTemplate("plain", SparseSizes(), **SMOKE_IN_ALL_DTYPES)
 """The default sizes: a template of smoke cases in every element type."""
 
 CONVOLUTION_LEADING = CONVOLUTION_SMOKE.replace(**LEADING)
@@ -385,72 +395,89 @@ LARGE_CUBE = CONVOLUTION_LEADING.with_sizes(kernel=(3, 3, 3)).replace(large=True
 EXACT_OPERANDS = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values(-3, 3))
 """Domains of small integers, whose sums of products are exact."""
 
-CONVOLUTIONS = (
+CONVOLUTION_TEMPLATES = (
     CONVOLUTION_SMOKE,
-    CONVOLUTION_SMOKE.with_sizes("exact", rows=6, outputs=7).replace(domains=EXACT_OPERANDS, exact=True, smoke=False),
-    CONVOLUTION_SMOKE.with_sizes("submanifold", outputs=7, submanifold=1).replace(layout=strided, smoke=False),
+    CONVOLUTION_SMOKE.with_sizes("exact", rows=6, output_rows=7).replace(
+        domains=EXACT_OPERANDS, exact=True, smoke=False
+    ),
+    CONVOLUTION_SMOKE.with_sizes("submanifold", output_rows=7, submanifold=1).replace(layout=strided, smoke=False),
     CONVOLUTION_LEADING.with_sizes("inverse", inverse=1),
-    CONVOLUTION_LEADING.with_sizes("square", outputs=7, pairs=7),
-    CONVOLUTION_LEADING.with_sizes("square-inverse", outputs=7, pairs=7, inverse=1),
-    CONVOLUTION_LEADING.with_sizes("square-submanifold", outputs=7, pairs=7, submanifold=1),
-    CONVOLUTION_LEADING.with_sizes("square-submanifold-inverse", outputs=7, pairs=7, submanifold=1, inverse=1),
-    CONVOLUTION_LEADING.with_sizes("cube", kernel=(3, 3, 3), rows=20, outputs=17, pairs=11),
-    CONVOLUTION_LEADING.with_sizes("cube-submanifold", kernel=(3, 3, 3), rows=20, outputs=20, pairs=11, submanifold=1),
+    CONVOLUTION_LEADING.with_sizes("square", output_rows=7, max_pairs=7),
+    CONVOLUTION_LEADING.with_sizes("square-inverse", output_rows=7, max_pairs=7, inverse=1),
+    CONVOLUTION_LEADING.with_sizes("square-submanifold", output_rows=7, max_pairs=7, submanifold=1),
+    CONVOLUTION_LEADING.with_sizes("square-submanifold-inverse", output_rows=7, max_pairs=7, submanifold=1, inverse=1),
+    CONVOLUTION_LEADING.with_sizes("cube", kernel=(3, 3, 3), rows=20, output_rows=17, max_pairs=11),
+    CONVOLUTION_LEADING.with_sizes(
+        "cube-submanifold", kernel=(3, 3, 3), rows=20, output_rows=20, max_pairs=11, submanifold=1
+    ),
     CONVOLUTION_LEADING.with_sizes("line", kernel=(5,)),
     CONVOLUTION_LEADING.with_sizes("one-position", kernel=(1, 1)),
-    CONVOLUTION_LEADING.with_sizes("one-channel", ci=1, co=1),
-    CONVOLUTION_LEADING.with_sizes("many-channels", ci=33, co=17),
-    CONVOLUTION_LEADING.with_sizes("more-results", outputs=23),
-    CONVOLUTION_LEADING.with_sizes("one-row", rows=1, outputs=4, pairs=2),
-    CONVOLUTION_LEADING.with_sizes("one-result", rows=9, outputs=1, pairs=2, kernel=(3, 3)),
-    CONVOLUTION_LEADING.with_sizes("undefined", rows=12, outputs=15, pairs=5, kernel=(1, 2)).replace(
+    CONVOLUTION_LEADING.with_sizes("one-channel", input_channels=1, output_channels=1),
+    CONVOLUTION_LEADING.with_sizes("many-channels", input_channels=33, output_channels=17),
+    CONVOLUTION_LEADING.with_sizes("more-results", output_rows=23),
+    CONVOLUTION_LEADING.with_sizes("one-row", rows=1, output_rows=4, max_pairs=2),
+    CONVOLUTION_LEADING.with_sizes("one-result", rows=9, output_rows=1, max_pairs=2, kernel=(3, 3)),
+    CONVOLUTION_LEADING.with_sizes("undefined", rows=12, output_rows=15, max_pairs=5, kernel=(1, 2)).replace(
         domains={"features": half_nan}
     ),
     CONVOLUTION_LEADING.replace("transposed", layout=transposed),
-    CONVOLUTION_LEADING.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8, co=5),
-    CONVOLUTION_LEADING.with_sizes("long-sum", rows=9, outputs=3, pairs=3, ci=130, kernel=(5, 5)).replace(
-        domains={"bias": integer_values(-900, 900)}, dtypes=half
+    CONVOLUTION_LEADING.with_sizes(
+        "long", rows=300, output_rows=250, max_pairs=200, input_channels=8, output_channels=5
     ),
-    CONVOLUTION_LEADING.with_sizes("no-pairs", pairs=0),
+    CONVOLUTION_LEADING.with_sizes(
+        "long-sum", rows=9, output_rows=3, max_pairs=3, input_channels=130, kernel=(5, 5)
+    ).replace(domains={"bias": integer_values(-900, 900)}, dtypes=half),
+    CONVOLUTION_LEADING.with_sizes("no-pairs", max_pairs=0),
     CONVOLUTION_LEADING.with_sizes("no-rows", rows=0),
-    CONVOLUTION_LEADING.with_sizes("no-results", outputs=0),
-    LARGE_CUBE.with_sizes("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13),
-    LARGE_CUBE.with_sizes("half-submanifold", rows=1031, outputs=1031, pairs=1031, ci=67, co=31, submanifold=1).replace(
-        dtypes=(F16,), layout=strided
-    ),
+    CONVOLUTION_LEADING.with_sizes("no-results", output_rows=0),
+    LARGE_CUBE.with_sizes("cube", rows=4099, output_rows=3001, max_pairs=2011, input_channels=17, output_channels=13),
+    LARGE_CUBE.with_sizes(
+        "half-submanifold",
+        rows=1031,
+        output_rows=1031,
+        max_pairs=1031,
+        input_channels=67,
+        output_channels=31,
+        submanifold=1,
+    ).replace(dtypes=(F16,), layout=strided),
 )
 """The templates of sparse convolutions and of their gradients."""
 
 
-def conv_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def conv_backward_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiIndiceConvBackwardMmcv` for the sizes of a template."""
     sizes = template.sizes
-    return {**conv_arguments(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
+    return {
+        **conv_arguments(template, dtype),
+        "outGrad": tensor(sizes.output_rows, sizes.output_channels, layout=template.layout),
+    }
 
 
-register("diopiIndiceConvMmcv", "diopiFusedIndiceConvBatchnormMmcv", templates=CONVOLUTIONS, derive=conv_arguments)
-register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=conv_backward_arguments)
+register(
+    "diopiIndiceConvMmcv", "diopiFusedIndiceConvBatchnormMmcv", templates=CONVOLUTION_TEMPLATES, derive=conv_arguments
+)
+register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTION_TEMPLATES, derive=conv_backward_arguments)
 
 # Pooling
 
 
-def pool_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def pool_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiIndiceMaxpoolMmcv` for the sizes of a template."""
     sizes = template.sizes
-    (pairs, counts), layout = sizes.indices(), template.layout
+    (pairs, counts), layout = sizes.index_pairs(), template.layout
     return {
-        "features": tensor(sizes.rows, sizes.ci, layout=layout),
+        "features": tensor(sizes.rows, sizes.input_channels, layout=layout),
         "indicePairs": literal(pairs, I32, layout),
         "indiceNum": literal(counts, I32, layout),
-        "numAct": sizes.outputs,
+        "numAct": sizes.output_rows,
     }
 
 
-def pool_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
+def pool_backward_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiIndiceMaxpoolBackwardMmcv` for the sizes of a template."""
     sizes = template.sizes
-    rows, layout = (sizes.outputs, sizes.ci), template.layout
-    forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.outputs})
+    rows, layout = (sizes.output_rows, sizes.input_channels), template.layout
+    forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.output_rows})
     return {
         **pool_arguments(template, dtype),
         "outFeatures": tensor(*rows, layout=layout, compute=forward),
@@ -458,7 +485,7 @@ def pool_backward_arguments(template: CaseTemplate[Sparse], dtype: Dtype) -> Map
     }
 
 
-def with_integers(template: CaseTemplate[Sparse]) -> CaseTemplate[Sparse]:
+def with_integers(template: CaseTemplate[SparseSizes]) -> CaseTemplate[SparseSizes]:
     """Return the template with integers, so that rounding does not change which elements attain the maximum."""
     return template.replace(
         domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
@@ -473,27 +500,27 @@ POOL_LEADING = POOL_SMOKE.replace(**LEADING)
 
 POOL_TEMPLATES = (
     POOL_SMOKE,
-    POOL_SMOKE.with_sizes("exact", rows=6, outputs=7).replace(
+    POOL_SMOKE.with_sizes("exact", rows=6, output_rows=7).replace(
         domains=EXACT_OPERANDS, exact=True, smoke=False, layout=strided
     ),
-    POOL_LEADING.with_sizes("cube", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9),
-    POOL_LEADING.with_sizes("cube-transposed", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9).replace(
+    POOL_LEADING.with_sizes("cube", kernel=(2, 2, 2), rows=20, output_rows=9, max_pairs=9),
+    POOL_LEADING.with_sizes("cube-transposed", kernel=(2, 2, 2), rows=20, output_rows=9, max_pairs=9).replace(
         layout=transposed
     ),
     POOL_LEADING.with_sizes("line", kernel=(5,)),
-    POOL_LEADING.with_sizes("one-position", kernel=(1,), pairs=5),
-    POOL_LEADING.with_sizes("one-channel", ci=1, rows=15, outputs=9, pairs=9),
-    POOL_LEADING.with_sizes("many-channels", ci=33),
-    POOL_LEADING.with_sizes("more-results", outputs=13, pairs=7),
-    POOL_LEADING.with_sizes("one-row", rows=1, outputs=4, pairs=2, ci=9),
-    POOL_LEADING.with_sizes("one-result", rows=3, outputs=1, pairs=2, ci=9),
+    POOL_LEADING.with_sizes("one-position", kernel=(1,), max_pairs=5),
+    POOL_LEADING.with_sizes("one-channel", input_channels=1, rows=15, output_rows=9, max_pairs=9),
+    POOL_LEADING.with_sizes("many-channels", input_channels=33),
+    POOL_LEADING.with_sizes("more-results", output_rows=13, max_pairs=7),
+    POOL_LEADING.with_sizes("one-row", rows=1, output_rows=4, max_pairs=2, input_channels=9),
+    POOL_LEADING.with_sizes("one-result", rows=3, output_rows=1, max_pairs=2, input_channels=9),
     POOL_LEADING.with_sizes("many-equal", rows=9).replace(domains={"features": integer_values(-1, 1)}),
-    POOL_LEADING.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8),
-    POOL_LEADING.with_sizes("no-pairs", pairs=0),
+    POOL_LEADING.with_sizes("long", rows=300, output_rows=250, max_pairs=200, input_channels=8),
+    POOL_LEADING.with_sizes("no-pairs", max_pairs=0),
     POOL_LEADING.with_sizes("no-rows", rows=0),
-    POOL_LEADING.with_sizes("no-results", outputs=0),
-    LARGE_CUBE.with_sizes("cube", rows=5003, outputs=3001, pairs=2011, ci=17),
-    LARGE_CUBE.with_sizes("half-wide", rows=1031, outputs=523, pairs=401, ci=131).replace(
+    POOL_LEADING.with_sizes("no-results", output_rows=0),
+    LARGE_CUBE.with_sizes("cube", rows=5003, output_rows=3001, max_pairs=2011, input_channels=17),
+    LARGE_CUBE.with_sizes("half-wide", rows=1031, output_rows=523, max_pairs=401, input_channels=131).replace(
         dtypes=(F16,), layout=strided
     ),
 )

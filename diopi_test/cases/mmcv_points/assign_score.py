@@ -13,17 +13,17 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.mmcv_points.sets import I64, attributes
+from diopi_test.cases.mmcv_points.sets import I64, attribute_arguments
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores:
+class ScoreSizes:
     """The sizes of a call, by parameter name.
 
     Attributes:
-        outside: The indices of neighbors reach from −outside to N + outside − 1. Only 0 to N − 1 are valid.
+        overshoot: The indices of neighbors reach from −outside to N + outside − 1. Only 0 to N − 1 are valid.
     """
 
     B: int = 2
@@ -33,17 +33,17 @@ class Scores:
     K: int = 4
     out_dim: int = 3
     aggregate: int = 0
-    outside: int = 0
+    overshoot: int = 0
 
-    def neighbors(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    def draw_neighbor_indices(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         """Draw the indices of the K neighbors of each point; the first index, which is the center, is always valid."""
         shape = (self.B, self.npoint, self.K)
-        indices = rng.integers(-self.outside, self.N + self.outside, shape)
+        indices = rng.integers(-self.overshoot, self.N + self.overshoot, shape)
         indices[..., :1] = rng.integers(0, self.N, (*shape[:2], min(self.K, 1)))
         return indices.reshape(-1)
 
 
-def score_arguments(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str, Any]:
+def score_arguments(template: CaseTemplate[ScoreSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiAssignScoreWithkMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
@@ -57,12 +57,12 @@ def score_arguments(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str
         "points": tensor(*features, layout=layout),
         "centers": tensor(*features, layout=layout),
         "scores": tensor(*scores, layout=layout),
-        "knn_idx": tensor(*scores[:3], domain=sizes.neighbors, dtype=I64, layout=layout),
-        **attributes(sizes, "B", "N", "npoint", "M", "K", "out_dim", "aggregate"),
+        "knn_idx": tensor(*scores[:3], domain=sizes.draw_neighbor_indices, dtype=I64, layout=layout),
+        **attribute_arguments(sizes, "B", "N", "npoint", "M", "K", "out_dim", "aggregate"),
     }
 
 
-SCORES_SMOKE = CaseTemplate("scores", Scores(), **SMOKE_IN_ALL_DTYPES)
+SCORES_SMOKE = CaseTemplate("scores", ScoreSizes(), **SMOKE_IN_ALL_DTYPES)
 """The default sizes: a template of smoke cases in every element type."""
 
 SCORES_LEADING = SCORES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
@@ -71,12 +71,12 @@ SCORES_LEADING = SCORES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False
 SMALL_INTEGERS = dict.fromkeys(("points", "centers", "scores", "grad_out"), integer_values(-3, 3))
 """Small integers, whose sums of products are exact."""
 
-GROWING = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
+GROWING_SUM_DOMAINS = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
 """Numbers whose running sum grows until half precision rounds every summand in the same direction."""
 
 SCORE_TEMPLATES = (
     SCORES_SMOKE,
-    SCORES_SMOKE.with_sizes("some-outside", K=6, outside=2).replace(smoke=False),
+    SCORES_SMOKE.with_sizes("some-outside", K=6, overshoot=2).replace(smoke=False),
     SCORES_SMOKE.replace("exact", domains=SMALL_INTEGERS, exact=True, smoke=False),
     SCORES_LEADING.with_sizes("one-set", B=1, aggregate=1, N=7),
     SCORES_LEADING.with_sizes("four-sets", B=4, N=3, out_dim=2, aggregate=2),
@@ -91,11 +91,11 @@ SCORE_TEMPLATES = (
     SCORES_LEADING.with_sizes("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
     SCORES_LEADING.with_sizes("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2).replace(dtypes=half),
     SCORES_LEADING.with_sizes("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2).replace(
-        domains=GROWING, dtypes=half
+        domains=GROWING_SUM_DOMAINS, dtypes=half
     ),
     SCORES_LEADING.with_sizes("no-groups", npoint=0),
     SCORES_LEADING.with_sizes("no-neighbors", K=0),
-    SCORES_LEADING.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3).replace(
+    SCORES_LEADING.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, overshoot=3).replace(
         large=True
     ),
 )

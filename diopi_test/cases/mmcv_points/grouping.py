@@ -11,7 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, any_value, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
-from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES_REASON, STACK_LEADING, STACK_SMOKE, Stack
+from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES_REASON, STACK_LEADING, STACK_SMOKE, StackedSets
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal, positions, zeros
 
@@ -24,13 +24,13 @@ class SelectedPoints:
     """Features of points, of which a call selects some.
 
     Attributes:
-        b, c, points: The numbers of sets, of channels, and of points of a set.
+        batch, channels, points: The numbers of sets, of channels, and of points of a set.
         shape: The shape of the indices of a set.
         low, high: The indices are at least `low` and less than `high`; 0 for `high` stands for the number of points.
     """
 
-    b: int = 2
-    c: int = 3
+    batch: int = 2
+    channels: int = 3
     points: int = 9
     shape: tuple[int, ...] = (7,)
     low: int = 0
@@ -39,20 +39,20 @@ class SelectedPoints:
     def indices(self, layout: Layout) -> TensorSpec:
         """Return the tensor of indices, some of which are equal."""
         below = max(self.high or self.points, 1)
-        return positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
+        return positions(self.batch, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 
 
-def _features(template: CaseTemplate[SelectedPoints]) -> dict[str, Any]:
+def _selection_arguments(template: CaseTemplate[SelectedPoints]) -> dict[str, Any]:
     """Return the arguments that reading selected points and adding to them have in common."""
     sizes = template.sizes
-    features, layout = (sizes.b, sizes.c, sizes.points), template.layout
+    features, layout = (sizes.batch, sizes.channels, sizes.points), template.layout
     return {
         "points": tensor(*features, domain=any_value, layout=layout),
         "grad_points": zeros(*features, layout=template.result_layout),
-        "grad_out": tensor(sizes.b, sizes.c, *sizes.shape, layout=layout),
+        "grad_out": tensor(sizes.batch, sizes.channels, *sizes.shape, layout=layout),
         "idx": sizes.indices(layout),
-        "b": sizes.b,
-        "c": sizes.c,
+        "b": sizes.batch,
+        "c": sizes.channels,
         "n": sizes.points,
     }
 
@@ -60,18 +60,18 @@ def _features(template: CaseTemplate[SelectedPoints]) -> dict[str, Any]:
 def gather_arguments(template: CaseTemplate[SelectedPoints], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of gathering and grouping points, and of their gradients, for the sizes of a template."""
     sizes = template.sizes
-    return {**_features(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
+    return {**_selection_arguments(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
 
 
 def interpolation_arguments(template: CaseTemplate[SelectedPoints], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeInterpolateMmcv` and its gradient, in which n and m are exchanged."""
     sizes = template.sizes
-    three = template.with_sizes(shape=(*sizes.shape, 3))
+    triples = template.with_sizes(shape=(*sizes.shape, 3))
     return {
-        **_features(three),
-        "points": tensor(sizes.b, sizes.c, sizes.points, layout=template.layout),
-        "grad_out": tensor(sizes.b, sizes.c, *sizes.shape, layout=template.layout),
-        "weight": tensor(sizes.b, *sizes.shape, 3, domain=uniform(-1, 1), layout=template.layout),
+        **_selection_arguments(triples),
+        "points": tensor(sizes.batch, sizes.channels, sizes.points, layout=template.layout),
+        "grad_out": tensor(sizes.batch, sizes.channels, *sizes.shape, layout=template.layout),
+        "weight": tensor(sizes.batch, *sizes.shape, 3, domain=uniform(-1, 1), layout=template.layout),
         "m": sizes.points,
         "n": sizes.shape[0],
     }
@@ -97,30 +97,34 @@ def selection_templates(*shape: int) -> tuple[CaseTemplate[SelectedPoints], ...]
         *CaseTemplate.cycle_layouts(
             (
                 SELECTION_SMOKE.with_sizes("few-of-many", shape=shape, points=40).replace(smoke=False),
-                SELECTION_LEADING.with_sizes("one-set", b=1, c=5, shape=shape),
-                SELECTION_LEADING.with_sizes("four-sets", b=4, c=2, points=6, shape=shape),
-                SELECTION_LEADING.with_sizes("one-channel", c=1, shape=shape),
-                SELECTION_LEADING.with_sizes("many-channels", c=33, shape=shape),
+                SELECTION_LEADING.with_sizes("one-set", batch=1, channels=5, shape=shape),
+                SELECTION_LEADING.with_sizes("four-sets", batch=4, channels=2, points=6, shape=shape),
+                SELECTION_LEADING.with_sizes("one-channel", channels=1, shape=shape),
+                SELECTION_LEADING.with_sizes("many-channels", channels=33, shape=shape),
             ),
             *LAYOUT_PAIRS,
         ),
         SELECTION_LEADING.with_sizes("one-point", points=1, shape=shape),
         SELECTION_LEADING.with_sizes("always-the-same", low=3, high=4, shape=shape),
         SELECTION_LEADING.with_sizes("never-the-first-nor-the-last", points=12, low=1, high=11, shape=shape),
-        SELECTION_LEADING.with_sizes("long", c=2, points=1100, shape=(515, *shape[1:])),
-        SELECTION_LEADING.with_sizes("long-sum", b=1, c=2, points=2, shape=(300, *shape[1:])).replace(dtypes=half),
+        SELECTION_LEADING.with_sizes("long", channels=2, points=1100, shape=(515, *shape[1:])),
+        SELECTION_LEADING.with_sizes("long-sum", batch=1, channels=2, points=2, shape=(300, *shape[1:])).replace(
+            dtypes=half
+        ),
         SELECTION_LEADING.with_sizes("none-chosen", shape=(0, *shape[1:])),
-        SELECTION_LEADING.with_sizes("no-channels", c=0, shape=shape),
-        SELECTION_LEADING.with_sizes("no-sets", b=0, shape=shape),
+        SELECTION_LEADING.with_sizes("no-channels", channels=0, shape=shape),
+        SELECTION_LEADING.with_sizes("no-sets", batch=0, shape=shape),
     )
 
 
-MANY_FEATURES = SELECTION_LEADING.with_sizes("many-features", b=1, c=37, points=2053, shape=(1031,)).replace(large=True)
+MANY_FEATURES = SELECTION_LEADING.with_sizes("many-features", batch=1, channels=37, points=2053, shape=(1031,)).replace(
+    large=True
+)
 """A large template."""
 
 LARGE_SELECTIONS = (
     MANY_FEATURES,
-    MANY_FEATURES.with_sizes("half", b=3).replace(dtypes=(Dtype.float16,), layout=strided),
+    MANY_FEATURES.with_sizes("half", batch=3).replace(dtypes=(Dtype.float16,), layout=strided),
 )
 """The templates of gathering and interpolation in the level `large`."""
 
@@ -152,13 +156,13 @@ register(
 # Groups of stacked sets
 
 
-def _index_domain(sizes: Stack) -> Domain:
-    """Return a domain of indices that every set has; with `outside`, some are beyond the points of every set."""
+def _index_domain(sizes: StackedSets) -> Domain:
+    """Return a domain of indices."""
     below = max(min((count for count in sizes.points if count), default=1), 1)
-    return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.outside else integer_values(0, below - 1)
+    return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.has_outside_indices else integer_values(0, below - 1)
 
 
-def stacked_group_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
+def stacked_group_arguments(template: CaseTemplate[StackedSets], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiStackGroupPointsMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
@@ -184,25 +188,27 @@ INTEGER_GRADIENT = {"grad_out_tensor": integer_values(-3, 3)}
 
 STACKED_GROUP_TEMPLATES = (
     STACK_SMOKE.with_sizes(points=(7, 5)),
-    STACK_SMOKE.with_sizes("some-outside", points=(7, 5), outside=True).replace(smoke=False),
+    STACK_SMOKE.with_sizes("some-outside", points=(7, 5), has_outside_indices=True).replace(smoke=False),
     STACK_SMOKE.with_sizes("exact", points=(3, 4)).replace(domains=INTEGER_GRADIENT, exact=True, smoke=False),
     STACK_LEADING.with_sizes("other-sizes", centers=(4, 3), points=(5, 7)),
     STACK_LEADING.with_sizes("one-set", centers=(7,), points=(12,)),
-    STACK_LEADING.with_sizes("four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, outside=True),
-    STACK_LEADING.with_sizes("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), outside=True),
+    STACK_LEADING.with_sizes(
+        "four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, has_outside_indices=True
+    ),
+    STACK_LEADING.with_sizes("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), has_outside_indices=True),
     STACK_LEADING.with_sizes("a-set-without-rows", centers=(3, 0, 4), points=(6, 4, 5)),
     STACK_LEADING.with_sizes("one-sample", sample_num=1, points=(6, 5)),
     STACK_LEADING.with_sizes("one-channel", channels=1, points=(6, 5)),
     STACK_LEADING.with_sizes("many-channels", channels=33, points=(6, 5)),
     STACK_LEADING.with_sizes("strided", points=(6, 5)).replace(layout=strided, result_layout=transposed),
     STACK_LEADING.with_sizes("transposed", points=(6, 5)).replace(layout=transposed, result_layout=strided),
-    STACK_LEADING.with_sizes("long", centers=(300, 280), points=(600, 515), outside=True),
+    STACK_LEADING.with_sizes("long", centers=(300, 280), points=(600, 515), has_outside_indices=True),
     STACK_LEADING.with_sizes("long-sum", centers=(100, 90), points=(2, 1)).replace(dtypes=half),
     STACK_LEADING.with_sizes("no-rows", centers=(0, 0), points=(6, 5)),
     STACK_LEADING.with_sizes("no-samples", sample_num=0, points=(6, 5)),
-    STACK_LEADING.with_sizes("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True).replace(
-        large=True
-    ),
+    STACK_LEADING.with_sizes(
+        "many-features", centers=(67, 41), points=(1031, 517), channels=67, has_outside_indices=True
+    ).replace(large=True),
 )
 """The templates of `diopiStackGroupPointsMmcv` and of its gradient."""
 

@@ -10,14 +10,14 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import (
-    CLOUD,
+    CLOUD_COORDINATES,
     I32,
-    LATTICE,
+    LATTICE_COORDINATES,
     OTHER_SIZES_REASON,
     STACK_LEADING,
     STACK_SMOKE,
-    Stack,
-    attributes,
+    StackedSets,
+    attribute_arguments,
     draw_some_undefined,
 )
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -25,13 +25,13 @@ from diopi_test.cases.tensors import literal, zeros
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ball:
+class BallSizes:
     """The sizes of a query for the points in balls, or in shells between two radii.
 
     Attributes:
         B, N, npoint, sample_num, min_radius, max_radius: The arguments of the function.
         points, centers: The domains of the coordinates.
-        is_own_center: Whether the centers are the first of the points.
+        has_points_as_centers: Whether the centers are the first of the points.
     """
 
     B: int = 2
@@ -40,9 +40,9 @@ class Ball:
     sample_num: int = 4
     min_radius: float = 0.0
     max_radius: float = 1.25
-    points: Domain = CLOUD
-    centers: Domain = CLOUD
-    is_own_center: bool = False
+    points: Domain = CLOUD_COORDINATES
+    centers: Domain = CLOUD_COORDINATES
+    has_points_as_centers: bool = False
 
 
 def _first_points(values: Mapping[str, Any]) -> Any:
@@ -50,27 +50,27 @@ def _first_points(values: Mapping[str, Any]) -> Any:
     return values["xyz"][:, : values["_centers"].shape[1]]
 
 
-def ball_arguments(template: CaseTemplate[Ball], dtype: Dtype) -> Mapping[str, Any]:
+def ball_arguments(template: CaseTemplate[BallSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiBallQueryMmcv` for the sizes of a template."""
     sizes = template.sizes
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
-    own_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_first_points)
+    point_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_first_points)
     return {
         "idx": zeros(sizes.B, sizes.npoint, sizes.sample_num, dtype=I32, layout=template.result_layout),
         "xyz": tensor(sizes.B, sizes.N, 3, domain=sizes.points, layout=template.layout),
         "_centers": centers,
-        "center_xyz": own_centers if sizes.is_own_center else centers,
-        **attributes(sizes, "B", "N", "npoint", "sample_num", "min_radius", "max_radius"),
+        "center_xyz": point_centers if sizes.has_points_as_centers else centers,
+        **attribute_arguments(sizes, "B", "N", "npoint", "sample_num", "min_radius", "max_radius"),
     }
 
 
-BALL = CaseTemplate("ball", Ball(), **SMOKE_IN_ALL_DTYPES)
+BALL_SMOKE = CaseTemplate("ball", BallSizes(), **SMOKE_IN_ALL_DTYPES)
 """Points within a radius: a template of smoke cases in every element type."""
 
-SHELL = BALL.with_sizes("shell", min_radius=0.75, max_radius=1.75).replace(smoke=False)
+SHELL = BALL_SMOKE.with_sizes("shell", min_radius=0.75, max_radius=1.75).replace(smoke=False)
 """Points between two radii, in every element type."""
 
-BALL_LEADING = BALL.replace(dtypes=DtypeSelection.leading, smoke=False)
+BALL_LEADING = BALL_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """Points within a radius in the leading element type only, outside the smoke level."""
 
 MANY_POINTS = BALL_LEADING.with_sizes("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25).replace(
@@ -78,14 +78,16 @@ MANY_POINTS = BALL_LEADING.with_sizes("many-points", B=1, N=20_011, npoint=67, s
 )
 """A large query."""
 
-BALLS = (
-    BALL,
+BALL_TEMPLATES = (
+    BALL_SMOKE,
     SHELL,
-    SHELL.with_sizes("around-own-points", is_own_center=True),
-    SHELL.with_sizes("on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE, centers=LATTICE),
-    BALL.with_sizes("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE).replace(
-        smoke=False
+    SHELL.with_sizes("around-own-points", has_points_as_centers=True),
+    SHELL.with_sizes(
+        "on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE_COORDINATES, centers=LATTICE_COORDINATES
     ),
+    BALL_SMOKE.with_sizes(
+        "on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE_COORDINATES, centers=LATTICE_COORDINATES
+    ).replace(smoke=False),
     BALL_LEADING.with_sizes("few-hits", max_radius=0.5, npoint=20),
     BALL_LEADING.with_sizes("no-hits", max_radius=0.0625, npoint=3),
     BALL_LEADING.with_sizes("one-sample", sample_num=1, B=1, N=40, npoint=12),
@@ -108,7 +110,7 @@ BALLS = (
 
 register(
     "diopiBallQueryMmcv",
-    templates=BALLS,
+    templates=BALL_TEMPLATES,
     derive=ball_arguments,
     non_discriminating={
         "no-hits|no-points": "a row without a point in range is not written",
@@ -117,7 +119,7 @@ register(
 )
 
 
-def stacked_ball_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
+def stacked_ball_arguments(template: CaseTemplate[StackedSets], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiStackBallQueryMmcv` for the sizes of a template."""
     sizes = template.sizes
     rows = sum(sizes.centers)
@@ -127,13 +129,15 @@ def stacked_ball_arguments(template: CaseTemplate[Stack], dtype: Dtype) -> Mappi
         "center_xyz_batch_cnt": literal(sizes.centers, I32),
         "xyz": tensor(sum(sizes.points), 3, domain=sizes.domain, layout=template.layout),
         "xyz_batch_cnt": literal(sizes.points, I32),
-        **attributes(sizes, "sample_num", "max_radius"),
+        **attribute_arguments(sizes, "sample_num", "max_radius"),
     }
 
 
-STACKED_BALLS = (
+STACKED_BALL_TEMPLATES = (
     STACK_SMOKE,
-    STACK_SMOKE.with_sizes("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE).replace(smoke=False),
+    STACK_SMOKE.with_sizes("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE_COORDINATES).replace(
+        smoke=False
+    ),
     STACK_LEADING.with_sizes("other-sizes", centers=(4, 3), points=(11, 17)),
     STACK_LEADING.with_sizes("other-radius", max_radius=0.875),
     STACK_LEADING.with_sizes("one-set", centers=(7,), points=(28,)),
@@ -159,7 +163,7 @@ STACKED_BALLS = (
 
 register(
     "diopiStackBallQueryMmcv",
-    templates=STACKED_BALLS,
+    templates=STACKED_BALL_TEMPLATES,
     derive=stacked_ball_arguments,
     non_discriminating={
         "no-hits": "a row without a point in range begins with -1",
@@ -171,54 +175,54 @@ register(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nearest:
+class NearestSizes:
     """The numbers of sets, points, centers and neighbors (`nsample`); `diopiThreeNnMmcv` always finds three."""
 
-    b: int = 2
+    batch: int = 2
     points: int = 17
     centers: int = 6
     nsample: int = 4
-    domain: Domain = CLOUD
+    domain: Domain = CLOUD_COORDINATES
 
 
-def nearest_arguments(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
+def nearest_arguments(template: CaseTemplate[NearestSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiKnnMmcv` for the sizes of a template."""
     sizes = template.sizes
     return {
-        "xyz_tensor": tensor(sizes.b, sizes.points, 3, domain=sizes.domain, layout=template.layout),
-        "new_xyz_tensor": tensor(sizes.b, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
-        "b": sizes.b,
+        "xyz_tensor": tensor(sizes.batch, sizes.points, 3, domain=sizes.domain, layout=template.layout),
+        "new_xyz_tensor": tensor(sizes.batch, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
+        "b": sizes.batch,
         "n": sizes.points,
         "m": sizes.centers,
         "nsample": sizes.nsample,
     }
 
 
-def three_nearest_arguments(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
+def three_nearest_arguments(template: CaseTemplate[NearestSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiThreeNnMmcv` for the sizes of a template."""
     sizes = template.sizes
     return {
-        "unknown": tensor(sizes.b, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
-        "known": tensor(sizes.b, sizes.points, 3, domain=sizes.domain, layout=template.layout),
-        "b": sizes.b,
+        "unknown": tensor(sizes.batch, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
+        "known": tensor(sizes.batch, sizes.points, 3, domain=sizes.domain, layout=template.layout),
+        "b": sizes.batch,
         "n": sizes.centers,
         "m": sizes.points,
     }
 
 
-NEAREST_SMOKE = CaseTemplate("points", Nearest(), **SMOKE_IN_ALL_DTYPES)
+NEAREST_SMOKE = CaseTemplate("points", NearestSizes(), **SMOKE_IN_ALL_DTYPES)
 """The default sizes: a template of smoke cases in every element type."""
 
 NEAREST_LEADING = NEAREST_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The preceding template in the leading element type only, without smoke cases."""
 
-NEIGHBORS = (
+NEAREST_TEMPLATES = (
     NEAREST_SMOKE,
-    NEAREST_SMOKE.with_sizes("on-a-lattice", points=40, centers=8, nsample=7, domain=LATTICE).replace(
+    NEAREST_SMOKE.with_sizes("on-a-lattice", points=40, centers=8, nsample=7, domain=LATTICE_COORDINATES).replace(
         exact=True, smoke=False
     ),
-    NEAREST_LEADING.with_sizes("one-set", b=1, points=30, centers=9, nsample=6),
-    NEAREST_LEADING.with_sizes("four-sets", b=4, points=7, centers=5, nsample=5),
+    NEAREST_LEADING.with_sizes("one-set", batch=1, points=30, centers=9, nsample=6),
+    NEAREST_LEADING.with_sizes("four-sets", batch=4, points=7, centers=5, nsample=5),
     NEAREST_LEADING.with_sizes("one-neighbor", nsample=1, centers=12),
     NEAREST_LEADING.with_sizes("all-points", points=9, nsample=9),
     NEAREST_LEADING.with_sizes("one-point", points=1, nsample=3, centers=10),
@@ -229,19 +233,19 @@ NEIGHBORS = (
     NEAREST_LEADING.replace("strided", **same_layout(strided)),
     NEAREST_LEADING.replace("transposed", layout=transposed, result_layout=strided),
     NEAREST_LEADING.replace("transposed-results", layout=strided, result_layout=transposed),
-    NEAREST_LEADING.with_sizes("long", b=1, points=700, centers=11, nsample=33),
+    NEAREST_LEADING.with_sizes("long", batch=1, points=700, centers=11, nsample=33),
     NEAREST_LEADING.with_sizes("no-centers", centers=0),
     NEAREST_LEADING.with_sizes("no-points", points=0, nsample=3),
-    NEAREST_LEADING.with_sizes("no-sets", b=0),
+    NEAREST_LEADING.with_sizes("no-sets", batch=0),
 )
 """The small templates of `diopiThreeNnMmcv` and `diopiKnnMmcv`."""
 
-LARGE_SET = NEAREST_LEADING.with_sizes("many-points", b=1, points=22_003, centers=131).replace(large=True)
+LARGE_SET = NEAREST_LEADING.with_sizes("many-points", batch=1, points=22_003, centers=131).replace(large=True)
 """A large set of points."""
 
-ALL_NEIGHBORS = (
-    *NEIGHBORS,
-    NEAREST_LEADING.with_sizes("hundred", b=1, points=130, centers=3, nsample=100),
+KNN_TEMPLATES = (
+    *NEAREST_TEMPLATES,
+    NEAREST_LEADING.with_sizes("hundred", batch=1, points=130, centers=3, nsample=100),
     LARGE_SET.with_sizes(centers=67, nsample=33),
 )
 """The templates of `diopiKnnMmcv`."""
@@ -249,10 +253,10 @@ ALL_NEIGHBORS = (
 ONE_NEIGHBOR_REASONS = {"one-point": "all centers have the same single neighbor"}
 """The reason why wrong results can pass a case (`non_discriminating`), by label."""
 
-register("diopiKnnMmcv", templates=ALL_NEIGHBORS, derive=nearest_arguments, non_discriminating=ONE_NEIGHBOR_REASONS)
+register("diopiKnnMmcv", templates=KNN_TEMPLATES, derive=nearest_arguments, non_discriminating=ONE_NEIGHBOR_REASONS)
 register(
     "diopiThreeNnMmcv",
-    templates=(*NEIGHBORS, LARGE_SET),
+    templates=(*NEAREST_TEMPLATES, LARGE_SET),
     derive=three_nearest_arguments,
     non_discriminating=ONE_NEIGHBOR_REASONS,
 )

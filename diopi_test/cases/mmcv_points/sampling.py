@@ -11,18 +11,18 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.mmcv_points.sets import CLOUD, LATTICE, attributes
+from diopi_test.cases.mmcv_points.sets import CLOUD_COORDINATES, LATTICE_COORDINATES, attribute_arguments
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampling:
+class SamplingSizes:
     """The numbers of sets, of points and of chosen points, and the domain of the coordinates."""
 
     B: int = 2
     N: int = 24
     num_points: int = 8
-    domain: Domain = CLOUD
+    domain: Domain = CLOUD_COORDINATES
 
 
 MAX_POINTS_WITH_DISTANCES = 1000
@@ -35,7 +35,7 @@ def _distances(values: Mapping[str, Any]) -> Any:
     return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
 
 
-def sampling_arguments(template: CaseTemplate[Sampling], dtype: Dtype) -> Mapping[str, Any]:
+def sampling_arguments(template: CaseTemplate[SamplingSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of the furthest point samplings for the sizes of a template."""
     sizes = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
@@ -48,19 +48,19 @@ def sampling_arguments(template: CaseTemplate[Sampling], dtype: Dtype) -> Mappin
         "temp_tensor": tensor(sizes.B, sizes.N, compute=lambda _: 1e10),
         "points_xyz": points,
         **(pairs if sizes.N <= MAX_POINTS_WITH_DISTANCES else {}),
-        **attributes(sizes, "B", "N", "num_points"),
+        **attribute_arguments(sizes, "B", "N", "num_points"),
     }
 
 
-SAMPLE_SMOKE = CaseTemplate("points", Sampling(), **SMOKE_IN_ALL_DTYPES)
+SAMPLE_SMOKE = CaseTemplate("points", SamplingSizes(), **SMOKE_IN_ALL_DTYPES)
 """The default sizes: a template of smoke cases in every element type."""
 
 SAMPLE_LEADING = SAMPLE_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The preceding template in the leading element type only, without smoke cases."""
 
-SAMPLINGS = (
+SAMPLE_TEMPLATES = (
     SAMPLE_SMOKE,
-    SAMPLE_SMOKE.with_sizes("on-a-lattice", domain=LATTICE, N=30, num_points=12).replace(smoke=False),
+    SAMPLE_SMOKE.with_sizes("on-a-lattice", domain=LATTICE_COORDINATES, N=30, num_points=12).replace(smoke=False),
     SAMPLE_LEADING.with_sizes("one-set", B=1, N=40, num_points=12),
     SAMPLE_LEADING.with_sizes("four-sets", B=4, N=9, num_points=5),
     SAMPLE_LEADING.with_sizes("all-points", N=11, num_points=11),
@@ -87,5 +87,5 @@ LARGE_SETS = {
 """A large template for each function, by its name."""
 
 for function_name, template in LARGE_SETS.items():
-    templates = (*SAMPLINGS, template.replace(large=True))
+    templates = (*SAMPLE_TEMPLATES, template.replace(large=True))
     register(function_name, templates=templates, derive=sampling_arguments, non_discriminating=FIRST_POINT_REASONS)

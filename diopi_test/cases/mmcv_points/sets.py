@@ -16,28 +16,28 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 I32, I64 = Dtype.int32, Dtype.int64
 """The element types of indices."""
 
-CLOUD = normal()
+CLOUD_COORDINATES = normal()
 """Normally distributed coordinates."""
 
 
 def draw_some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw normally distributed coordinates, and replace every seventh by NaN."""
-    values = CLOUD(rng, count, dtype)
+    values = CLOUD_COORDINATES(rng, count, dtype)
     values[::7] = np.nan
     return values
 
 
-LATTICE = integer_values(-2, 2)
+LATTICE_COORDINATES = integer_values(-2, 2)
 """Integer coordinates in [−2, 2]. Many distances are equal, and some are 0."""
 
 
-def attributes(sizes: Any, *names: str) -> dict[str, Any]:
+def attribute_arguments(sizes: Any, *names: str) -> dict[str, Any]:
     """Return the fields of the dataclass `sizes` with these names, as arguments; all fields if none is named."""
     return {field.name: getattr(sizes, field.name) for field in fields(sizes) if not names or field.name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stack:
+class StackedSets:
     """The sizes of a call with several point sets, which follow each other along the first axis of one tensor.
 
     Attributes:
@@ -46,19 +46,19 @@ class Stack:
         sample_num, max_radius: The arguments of the function.
         domain: The domain of the coordinates.
         channels: The number of features of a point.
-        outside: Whether some indices are beyond the points of their set.
+        has_outside_indices: Whether some indices are beyond the points of their set.
     """
 
     centers: tuple[int, ...] = (3, 4)
     points: tuple[int, ...] = (17, 11)
     sample_num: int = 4
     max_radius: float = 1.25
-    domain: Domain = CLOUD
+    domain: Domain = CLOUD_COORDINATES
     channels: int = 3
-    outside: bool = False
+    has_outside_indices: bool = False
 
 
-STACK_SMOKE = CaseTemplate("two-sets", Stack(), **SMOKE_IN_ALL_DTYPES)
+STACK_SMOKE = CaseTemplate("two-sets", StackedSets(), **SMOKE_IN_ALL_DTYPES)
 """A template of smoke cases in every element type, with two point sets."""
 
 STACK_LEADING = STACK_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)

@@ -19,7 +19,7 @@ from diopi_test.cases.tensors import zeros
 
 
 @dataclass(frozen=True, kw_only=True)
-class Borders:
+class BorderSizes:
     """The sizes of a case.
 
     Attributes:
@@ -27,22 +27,22 @@ class Borders:
         pool_size: The argument pool_size.
         extent: The minimum and maximum side of a box.
         starts: The minimum and maximum coordinate at which a box starts.
-        quarters: Whether all coordinates are multiples of a quarter of a cell.
+        has_quarter_coordinates: Whether all coordinates are multiples of a quarter of a cell.
     """
 
     shape: tuple[int, int, int, int] = (2, 2, 3, 4)
     pool_size: int = 3
     extent: tuple[float, float] = (0.5, 3.0)
     starts: tuple[float, float] = (-0.5, 2.0)
-    quarters: bool = False
+    has_quarter_coordinates: bool = False
 
     def boxes(self, values: Values) -> Any:
         """Return boxes (x1, y1, x2, y2) from their first corners and sizes."""
         corners = np.concatenate([values["_starts"], values["_starts"] + values["_sizes"]], -1)
-        return np.rint(4 * corners) / 4 if self.quarters else corners
+        return np.rint(4 * corners) / 4 if self.has_quarter_coordinates else corners
 
 
-def border_arguments(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[str, Any]:
+def border_arguments(template: CaseTemplate[BorderSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiBorderAlignMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
     n, c, h, w = sizes.shape
@@ -61,7 +61,7 @@ def border_arguments(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[s
     }
 
 
-BOXES_SMOKE = CaseTemplate("boxes", Borders(), **SMOKE_IN_ALL_DTYPES)
+BOXES_SMOKE = CaseTemplate("boxes", BorderSizes(), **SMOKE_IN_ALL_DTYPES)
 """The default sizes: a template of smoke cases in every element type."""
 
 BOXES_LEADING = BOXES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
@@ -69,10 +69,10 @@ BOXES_LEADING = BOXES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 BORDER_TEMPLATES = (
     BOXES_SMOKE,
-    BOXES_SMOKE.with_sizes("exact", quarters=True, pool_size=2).replace(
+    BOXES_SMOKE.with_sizes("exact", has_quarter_coordinates=True, pool_size=2).replace(
         domains=NONZERO_INTEGERS, exact=True, smoke=False
     ),
-    BOXES_SMOKE.with_sizes("exact-around", quarters=True, pool_size=4, starts=(-2, 4)).replace(
+    BOXES_SMOKE.with_sizes("exact-around", has_quarter_coordinates=True, pool_size=4, starts=(-2, 4)).replace(
         domains=NONZERO_INTEGERS, exact=True, smoke=False
     ),
     BOXES_LEADING.with_sizes("two-points", pool_size=1),

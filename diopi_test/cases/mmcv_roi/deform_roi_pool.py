@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Values
 from diopi_test.cases.domains import half_nan, integer_values, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_roi.regions import FLAT, NONZERO_INTEGERS, REGION_LEADING, Regions, shared_arguments
+from diopi_test.cases.mmcv_roi.regions import FLAT_REGIONS, NONZERO_INTEGERS, REGION_LEADING, Regions, shared_arguments
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -25,14 +25,14 @@ class GridRegions(Regions):
         """Return regions of whole cells, (regions, 5)."""
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.5
         high = low + np.floor(values["_sizes"]) * np.array(self.bins[::-1])
-        samples = np.arange(self.number)[::-1, np.newaxis] % self.shape[0]
+        samples = np.arange(self.region_count)[::-1, np.newaxis] % self.shape[0]
         return np.concatenate([samples, low / self.scale, high / self.scale], -1)
 
 
 def deform_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiDeformRoiPoolMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
-    shape = (sizes.number, 2, *sizes.bins)
+    shape = (sizes.region_count, 2, *sizes.bins)
     offset = None if sizes.offset is None else tensor(*shape, domain=sizes.offset, layout=template.layout)
     return {
         **shared_arguments(template),
@@ -84,14 +84,14 @@ SHIFTED_TEMPLATES = (
 )
 """The templates of the function and of its gradient: samples inside the features and between the cells."""
 
-ANYWHERE = REGION_LEADING.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
+ANYWHERE_TEMPLATE = REGION_LEADING.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
 """Regions whose shifted samples may lie outside the features."""
 
 ANYWHERE_TEMPLATES = (
-    ANYWHERE,
-    ANYWHERE.with_sizes("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
-    ANYWHERE.with_sizes("anywhere-flat", fixed=FLAT, ratio=0),
-    ANYWHERE.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+    ANYWHERE_TEMPLATE,
+    ANYWHERE_TEMPLATE.with_sizes("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
+    ANYWHERE_TEMPLATE.with_sizes("anywhere-flat", fixed_regions=FLAT_REGIONS, ratio=0),
+    ANYWHERE_TEMPLATE.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
 )
 """Templates of the function only: samples anywhere, also outside the features."""
 

@@ -11,8 +11,8 @@ from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import alternating_rows, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import (
-    EXACT,
-    INVERTED,
+    EXACT_REGIONS,
+    INVERTED_REGIONS,
     NONZERO_INTEGERS,
     PYRAMID,
     REGION_LEADING,
@@ -30,25 +30,25 @@ def prroi_pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mappi
     forward = ResultOf("diopiPrroiPoolMmcv", "output")
     return {
         **shared_arguments(template),
-        "output": tensor(*sizes.pooled, layout=template.layout, compute=forward),
-        "grad_rois": zeros(sizes.number, 5, layout=template.result_layout),
+        "output": tensor(*sizes.result_shape, layout=template.layout, compute=forward),
+        "grad_rois": zeros(sizes.region_count, 5, layout=template.result_layout),
     }
 
 
-WHOLE_CELLS = [1, 0, 0, 8, 4], [0, 2, -2, 6, 6]
+WHOLE_CELL_REGIONS = [1, 0, 0, 8, 4], [0, 2, -2, 6, 6]
 """Regions (image, x1, y1, x2, y2) whose bins consist of half cells."""
 
-LONG_REGION, CHANNELS = (
+LONG_REGION, RISING_FEATURES = (
     ([0, 1.25, 0, 380, 1],),
     alternating_rows(800, uniform(0.5, 0.75), uniform(1, 1.5), uniform(2, 3)),
 )
 """A region of 380 cells, and rising features, whose long sum reveals half-precision accumulation."""
 
-PRECISE = (
+PRROI_TEMPLATES = (
     REGION_SMOKE,
-    EXACT.with_sizes("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, fixed=WHOLE_CELLS).replace(
-        domains=NONZERO_INTEGERS, exact=True
-    ),
+    EXACT_REGIONS.with_sizes(
+        "exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, fixed_regions=WHOLE_CELL_REGIONS
+    ).replace(domains=NONZERO_INTEGERS, exact=True),
     REGION_SMOKE.with_sizes("halved", scale=0.5, bins=(3, 2)).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
@@ -56,7 +56,7 @@ PRECISE = (
     REGION_LEADING.with_sizes("doubled", scale=2.0, bins=(1, 3)),
     REGION_LEADING.with_sizes("within-cells", extent=(0.1, 0.4), regions=5),
     REGION_LEADING.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
-    REGION_LEADING.with_sizes("inverted", fixed=INVERTED),
+    REGION_LEADING.with_sizes("inverted", fixed_regions=INVERTED_REGIONS),
     REGION_LEADING.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
     REGION_LEADING.with_sizes("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
     REGION_LEADING.with_sizes("many-channels", shape=(2, 9, 5, 4)),
@@ -64,7 +64,7 @@ PRECISE = (
     REGION_LEADING.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
     REGION_LEADING.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
     REGION_LEADING.with_sizes(
-        "long-sum", shape=(1, 24, 2, 400), bins=(1, 1), fixed=LONG_REGION, features=CHANNELS
+        "long-sum", shape=(1, 24, 2, 400), bins=(1, 1), fixed_regions=LONG_REGION, features=RISING_FEATURES
     ).replace(dtypes=half),
     REGION_LEADING.with_sizes("no-regions", regions=0),
     PYRAMID,
@@ -75,6 +75,6 @@ register(
     "diopiPrroiPoolMmcv",
     "diopiPrroiPoolbackwardMmcv",
     "diopiPrroiPoolCoorBackwardMmcv",
-    templates=PRECISE,
+    templates=PRROI_TEMPLATES,
     derive=prroi_pool_arguments,
 )

@@ -28,35 +28,35 @@ class Regions(Pooling):
     """The sizes and attributes of a call of one of MMCV's functions that pool features in regions of interest.
 
     Attributes:
-        mode: The argument pool_mode.
+        pool_mode: The argument pool_mode.
         features: The domain of the features.
-        fixed: The regions (image, x1, y1, x2, y2); empty if they are random.
+        fixed_regions: The regions (image, x1, y1, x2, y2); empty if they are random.
         has_argmax_tensors: Whether a call that computes means also gets tensors for the positions of maxima.
         gamma: The argument gamma of DeformRoiPool.
         offset: The domain of the offsets of DeformRoiPool; None without offsets.
     """
 
-    mode: int = MEAN
+    pool_mode: int = MEAN
     features: Domain = FEATURES
-    fixed: Sequence[Sequence[float]] = ()
+    fixed_regions: Sequence[Sequence[float]] = ()
     has_argmax_tensors: bool = False
     gamma: float = 0.125
     offset: Domain | None = None
 
     @property
-    def pooled(self) -> tuple[int, int, int, int]:
+    def result_shape(self) -> tuple[int, int, int, int]:
         """Return the shape of the result, (regions, channels, height, width)."""
-        return self.number, self.shape[1], *self.bins
+        return self.region_count, self.shape[1], *self.bins
 
     @property
-    def number(self) -> int:
+    def region_count(self) -> int:
         """Return the number of regions."""
-        return len(self.fixed) or self.regions
+        return len(self.fixed_regions) or self.regions
 
     def rois(self, layout: Layout) -> Mapping[str, TensorTemplate]:
         """Return the fixed or the random regions."""
-        if self.fixed:
-            return {"rois": tensor(self.number, 5, compute=lambda values: self.fixed)}
+        if self.fixed_regions:
+            return {"rois": tensor(self.region_count, 5, compute=lambda values: self.fixed_regions)}
         return self.drawn_regions(layout)
 
 
@@ -67,7 +67,7 @@ def shared_arguments(template: CaseTemplate[Regions]) -> dict[str, Any]:
     return {
         "input": maps,
         "_input": maps,
-        "grad_output": tensor(*sizes.pooled, layout=template.layout),
+        "grad_output": tensor(*sizes.result_shape, layout=template.layout),
         "grad_input": zeros(*sizes.shape, layout=template.result_layout),
         **sizes.rois(contiguous if template.layout is contiguous else strided),
         "pooled_height": sizes.bins[0],
@@ -85,19 +85,19 @@ REGION_LEADING = REGION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False
 PYRAMID = REGION_LEADING.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(large=True)
 """A template of the level `large`, with the sizes of a feature pyramid."""
 
-NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
+NONZERO_NUMBERS = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 """Integers other than 0, so that a sum of their products is +0 if it cancels or has no terms."""
 
-NONZERO_INTEGERS = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
+NONZERO_INTEGERS = dict.fromkeys(("input", "_input", "grad_output"), NONZERO_NUMBERS)
 """Domains of small integers other than 0, whose averages are exact."""
 
-FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
+FLAT_REGIONS = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
 """Three regions, two of which end before they begin. They have no samples if the number follows from the extent."""
 
-EXACT = REGION_SMOKE.with_sizes(
-    "exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES
+EXACT_REGIONS = REGION_SMOKE.with_sizes(
+    "exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed_regions=HALVES
 ).replace(smoke=False)
 """A template of regions whose samples lie at exact positions."""
 
-INVERTED = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
+INVERTED_REGIONS = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
 """Four regions, of which the last three end before they begin; the last one covers nothing."""

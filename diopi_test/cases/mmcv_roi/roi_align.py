@@ -11,8 +11,8 @@ from diopi_test.cases.detection import EDGES
 from diopi_test.cases.domains import distinct, half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import (
-    EXACT,
-    FLAT,
+    EXACT_REGIONS,
+    FLAT_REGIONS,
     MAXIMUM,
     MEAN,
     NONZERO_INTEGERS,
@@ -27,11 +27,11 @@ from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, sa
 
 def _position_tensor(sizes: Regions, result: str) -> TensorTemplate:
     """Return the tensor of the positions of maxima: empty, unrelated, or computed by the forward function."""
-    if sizes.mode == MEAN and not sizes.has_argmax_tensors:
+    if sizes.pool_mode == MEAN and not sizes.has_argmax_tensors:
         return tensor(0)
-    if sizes.mode == MEAN:
-        return tensor(*sizes.pooled)
-    return tensor(*sizes.pooled, compute=ResultOf("diopiRoiAlignMmcv", result, {"input": "_input"}))
+    if sizes.pool_mode == MEAN:
+        return tensor(*sizes.result_shape)
+    return tensor(*sizes.result_shape, compute=ResultOf("diopiRoiAlignMmcv", result, {"input": "_input"}))
 
 
 def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
@@ -42,14 +42,14 @@ def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[st
         "aligned_height": sizes.bins[0],
         "aligned_width": sizes.bins[1],
         "sampling_ratio": sizes.ratio,
-        "pool_mode": sizes.mode,
+        "pool_mode": sizes.pool_mode,
         "aligned": sizes.aligned,
         "argmax_y": _position_tensor(sizes, "argmax_y"),
         "argmax_x": _position_tensor(sizes, "argmax_x"),
     }
 
 
-MAXIMUM_SMOKE = REGION_SMOKE.with_sizes("maximum", mode=MAXIMUM, features=distinct)
+MAXIMUM_SMOKE = REGION_SMOKE.with_sizes("maximum", pool_mode=MAXIMUM, features=distinct)
 """A template of smoke cases in every element type, which take the maximum of the samples."""
 
 
@@ -58,7 +58,7 @@ def position_overrides(shape: tuple[int, ...]) -> dict[str, Any]:
     return dict.fromkeys(("argmax_y", "argmax_x"), ResultOverride(shape=shape))
 
 
-MEANS = (
+MEAN_TEMPLATES = (
     REGION_LEADING.with_sizes("one-sample", bins=(3, 1), ratio=1),
     REGION_LEADING.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
     REGION_LEADING.with_sizes("no-regions", regions=0),
@@ -70,12 +70,12 @@ MEANS = (
 )
 """Templates that take the mean of the samples."""
 
-BOTH_MODES = (
+BOTH_MODES_TEMPLATES = (
     REGION_LEADING.with_sizes("adaptive", shape=(2, 1, 5, 4), ratio=0),
     REGION_LEADING.with_sizes(
         "adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)
     ),
-    REGION_LEADING.with_sizes("adaptive-flat", fixed=FLAT, ratio=0),
+    REGION_LEADING.with_sizes("adaptive-flat", fixed_regions=FLAT_REGIONS, ratio=0),
     REGION_LEADING.with_sizes("three-samples", bins=(1, 2), scale=2.0, ratio=3),
     REGION_LEADING.with_sizes("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
     REGION_LEADING.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
@@ -87,13 +87,15 @@ BOTH_MODES = (
 )
 """Templates for the mean and the maximum."""
 
-EXACT_EDGES = EXACT.with_sizes("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed=EDGES)
+EXACT_EDGES = EXACT_REGIONS.with_sizes(
+    "exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed_regions=EDGES
+)
 """Regions whose samples lie at the edges of the features, at exact positions."""
 
-LONG = REGION_LEADING.with_sizes("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
+LONG_TEMPLATE = REGION_LEADING.with_sizes("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
 """Many regions and channels."""
 
-UNALIGNED = REGION_SMOKE.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False).replace(
+UNALIGNED_TEMPLATE = REGION_SMOKE.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False).replace(
     smoke=False, **same_layout(strided)
 )
 """Regions that are not moved by half a cell (`aligned` is false)."""
@@ -101,27 +103,29 @@ UNALIGNED = REGION_SMOKE.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, 
 
 def maximum_templates(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
     """Return these templates with the mode maximum and with features that are all different."""
-    return [template.with_sizes(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
+    return [
+        template.with_sizes(f"maximum-{template.label}", pool_mode=MAXIMUM, features=distinct) for template in templates
+    ]
 
 
-FOR_BOTH_MODES = (
-    EXACT.replace(domains=NONZERO_INTEGERS, exact=True),
+ALL_BOTH_MODES_TEMPLATES = (
+    EXACT_REGIONS.replace(domains=NONZERO_INTEGERS, exact=True),
     EXACT_EDGES.replace(domains=NONZERO_INTEGERS, exact=True),
-    UNALIGNED,
-    *BOTH_MODES,
-    LONG,
+    UNALIGNED_TEMPLATE,
+    *BOTH_MODES_TEMPLATES,
+    LONG_TEMPLATE,
 )
 """All templates that are used both for the mean and for the maximum."""
 
-LARGE_MAXIMUM = PYRAMID.with_sizes("maximum", mode=MAXIMUM, features=distinct, regions=17)
+LARGE_MAXIMUM = PYRAMID.with_sizes("maximum", pool_mode=MAXIMUM, features=distinct, regions=17)
 """A template of the level `large` for the maximum."""
 
 ALIGN_TEMPLATES = (
     REGION_SMOKE,
     MAXIMUM_SMOKE,
-    *MEANS,
-    *FOR_BOTH_MODES,
-    *maximum_templates(FOR_BOTH_MODES),
+    *MEAN_TEMPLATES,
+    *ALL_BOTH_MODES_TEMPLATES,
+    *maximum_templates(ALL_BOTH_MODES_TEMPLATES),
     PYRAMID,
     LARGE_MAXIMUM,
 )

@@ -13,7 +13,7 @@ from diopi_test.cases.case import ResultOf, Values
 from diopi_test.cases.domains import distinct, integer_values
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, NONZERO_INTEGERS, Regions, shared_arguments
+from diopi_test.cases.mmcv_roi.regions import I32, INVERTED_REGIONS, NONZERO_INTEGERS, Regions, shared_arguments
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -27,7 +27,7 @@ class CellRegions(Regions):
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.2
         widths = np.floor(values["_sizes"]) + 0.25 * np.ceil(3 * (values["_sizes"] % 1))
         high = low + widths * np.array(self.bins[::-1])
-        samples = np.arange(self.number)[::-1, np.newaxis] % self.shape[0]
+        samples = np.arange(self.region_count)[::-1, np.newaxis] % self.shape[0]
         return np.concatenate([samples, low / self.scale, high / self.scale - 1], -1)
 
 
@@ -35,12 +35,13 @@ def pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str
     """Return the arguments of `diopiRoiPoolMmcv` for the sizes of a template."""
     sizes = template.sizes
     results = {
-        name: zeros(*sizes.pooled, dtype=dtype, layout=template.result_layout) for name, dtype in RESULTS.items()
+        name: zeros(*sizes.result_shape, dtype=dtype, layout=template.result_layout)
+        for name, dtype in RESULT_DTYPES.items()
     }
     return {**shared_arguments(template), **results}
 
 
-RESULTS = {"output": None, "argmax": I32}
+RESULT_DTYPES = {"output": None, "argmax": I32}
 """The element types of the results; None stands for the type of the input."""
 
 
@@ -51,9 +52,9 @@ def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Ma
         "diopiRoiPoolMmcv",
         "argmax",
         {"input": "_input"},
-        extra_arguments=dict.fromkeys(RESULTS, np.zeros(sizes.pooled)),
+        extra_arguments=dict.fromkeys(RESULT_DTYPES, np.zeros(sizes.result_shape)),
     )
-    return {**shared_arguments(template), "argmax": tensor(*sizes.pooled, dtype=I32, compute=forward)}
+    return {**shared_arguments(template), "argmax": tensor(*sizes.result_shape, dtype=I32, compute=forward)}
 
 
 CELLS_SMOKE = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
@@ -62,18 +63,20 @@ CELLS_SMOKE = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=dis
 CELLS_LEADING = CELLS_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The preceding template in the leading element type only, without smoke cases."""
 
-WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
+CELL_EDGE_REGIONS = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
 """Regions whose bins begin and end at the edges of cells; the last one lies partly outside."""
 
 POOL_TEMPLATES = (
     CELLS_SMOKE,
-    CELLS_SMOKE.with_sizes("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), fixed=WIDE).replace(smoke=False),
+    CELLS_SMOKE.with_sizes("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), fixed_regions=CELL_EDGE_REGIONS).replace(
+        smoke=False
+    ),
     CELLS_SMOKE.with_sizes("equal-cells", features=integer_values(-1, 1), extent=(1, 3)).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
     CELLS_LEADING.with_sizes("halved", scale=0.5, extent=(1, 3.5)),
     CELLS_LEADING.with_sizes("quartered", scale=0.25, bins=(3, 2), regions=5),
-    CELLS_LEADING.with_sizes("inverted", fixed=INVERTED),
+    CELLS_LEADING.with_sizes("inverted", fixed_regions=INVERTED_REGIONS),
     CELLS_LEADING.with_sizes("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
     CELLS_LEADING.with_sizes("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
     CELLS_LEADING.with_sizes("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),

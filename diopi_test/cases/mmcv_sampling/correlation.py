@@ -27,7 +27,7 @@ class CorrelationSizes:
     stride: Pair = (1, 1)
 
     @property
-    def size(self) -> list[int]:
+    def result_size(self) -> list[int]:
         """Return the sizes of the result along H and W."""
         axes = zip(self.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return [(length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes]
@@ -47,7 +47,7 @@ def correlation_arguments(template: CaseTemplate[CorrelationSizes], dtype: Dtype
     return {
         "grad_input1": zeros(*sizes.shape, layout=template.result_layout),
         "grad_input2": zeros(*sizes.shape, layout=template.result_layout),
-        "grad_output": tensor(sizes.shape[0], *sizes.patch, *sizes.size, layout=template.layout),
+        "grad_output": tensor(sizes.shape[0], *sizes.patch, *sizes.result_size, layout=template.layout),
         "input1": tensor(*sizes.shape, layout=template.layout),
         "input2": tensor(*sizes.shape, layout=template.layout),
         **{f"{name}{axis}": pair[k] for name, pair in pairs.items() for k, axis in enumerate("HW")},

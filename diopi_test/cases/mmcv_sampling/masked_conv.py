@@ -21,27 +21,27 @@ class MaskedImage:
     """An image (channels, height, width) of which some positions are selected.
 
     Attributes:
-        count: The number of selected positions; None for all.
+        selected_count: The number of selected positions; None for all.
         kernel, padding: The sizes along the height and the width.
     """
 
     image: tuple[int, int, int] = (3, 4, 5)
-    count: int | None = 7
+    selected_count: int | None = 7
     kernel: Pair = (3, 2)
     padding: Pair = (1, 1)
 
     @property
-    def selected(self) -> Any:
+    def selected_cells(self) -> Any:
         """Return the rows and the columns of the selected positions, which are different and in random order."""
         cells = np.arange(self.image[1] * self.image[2])
-        shuffled = np.random.default_rng(len(cells)).permutation(cells)[: self.count]
+        shuffled = np.random.default_rng(len(cells)).permutation(cells)[: self.selected_count]
         return shuffled // max(self.image[2], 1), shuffled % max(self.image[2], 1)
 
 
 def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments that both functions of masked convolution have in common."""
     sizes = template.sizes
-    (c, h, w), (rows, columns) = sizes.image, sizes.selected
+    (c, h, w), (rows, columns) = sizes.image, sizes.selected_cells
     return {
         "col": tensor(c, len(rows), domain=any_value, layout=template.layout),
         "mask_h_idx": literal(rows, I64, template.layout),
@@ -75,44 +75,46 @@ SELECTION_SMOKE = CaseTemplate("some", MaskedImage(), **SMOKE_IN_ALL_DTYPES)
 SELECTION_LEADING = SELECTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The preceding template in the leading element type only, without smoke cases."""
 
-MASKED = (
+MASKED_TEMPLATES = (
     SELECTION_SMOKE,
-    SELECTION_SMOKE.with_sizes("all", image=(2, 3, 4), count=None).replace(
+    SELECTION_SMOKE.with_sizes("all", image=(2, 3, 4), selected_count=None).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
-    SELECTION_LEADING.with_sizes("one", count=1),
+    SELECTION_LEADING.with_sizes("one", selected_count=1),
     SELECTION_LEADING.with_sizes("one-channel", image=(1, 5, 4)),
-    SELECTION_LEADING.with_sizes("many-channels", image=(33, 3, 4), count=5),
-    SELECTION_LEADING.with_sizes("wide", image=(2, 2, 17), count=11),
-    SELECTION_LEADING.with_sizes("tall", image=(2, 17, 2), count=11),
+    SELECTION_LEADING.with_sizes("many-channels", image=(33, 3, 4), selected_count=5),
+    SELECTION_LEADING.with_sizes("wide", image=(2, 2, 17), selected_count=11),
+    SELECTION_LEADING.with_sizes("tall", image=(2, 17, 2), selected_count=11),
     SELECTION_LEADING.with_sizes("one-row", image=(3, 1, 9)),
     SELECTION_LEADING.with_sizes("one-column", image=(3, 9, 1)),
     SELECTION_LEADING.replace("channels-last", **same_layout(channels_last)),
     SELECTION_LEADING.replace("transposed", layout=transposed, result_layout=strided),
-    SELECTION_LEADING.with_sizes("long", image=(3, 40, 41), count=1100),
-    SELECTION_LEADING.with_sizes("none", count=0),
+    SELECTION_LEADING.with_sizes("long", image=(3, 40, 41), selected_count=1100),
+    SELECTION_LEADING.with_sizes("none", selected_count=0),
     SELECTION_LEADING.with_sizes("no-channels", image=(0, 4, 5)),
-    SELECTION_LEADING.with_sizes("some", image=(67, 41, 43), count=1031).replace(large=True),
-    SELECTION_LEADING.with_sizes("half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1)).replace(
-        layout=strided, dtypes=F16, large=True
-    ),
+    SELECTION_LEADING.with_sizes("some", image=(67, 41, 43), selected_count=1031).replace(large=True),
+    SELECTION_LEADING.with_sizes(
+        "half-all", image=(11, 79, 83), selected_count=None, kernel=(1, 2), padding=(0, 1)
+    ).replace(layout=strided, dtypes=F16, large=True),
 )
 """The templates of both functions."""
 
-KERNELS = (
+KERNEL_TEMPLATES = (
     SELECTION_LEADING.with_sizes("one-weight", kernel=(1, 1), padding=(0, 0)),
     SELECTION_LEADING.with_sizes("kernel-the-other-way", kernel=(2, 3)),
     SELECTION_LEADING.with_sizes("without-padding", padding=(0, 0)),
     SELECTION_LEADING.with_sizes("more-padding", padding=(2, 0)),
     SELECTION_LEADING.with_sizes("more-padding-the-other-way", padding=(0, 2)),
-    SELECTION_LEADING.with_sizes("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
+    SELECTION_LEADING.with_sizes(
+        "larger-than-the-image", image=(2, 2, 3), selected_count=4, kernel=(5, 7), padding=(2, 3)
+    ),
 )
 """Templates with other kernels and paddings."""
 
-register("diopiMaskedIm2colMmcv", templates=(*MASKED, *KERNELS), derive=im2col_arguments)
+register("diopiMaskedIm2colMmcv", templates=(*MASKED_TEMPLATES, *KERNEL_TEMPLATES), derive=im2col_arguments)
 register(
     "diopiMaskedCol2imMmcv",
-    templates=MASKED,
+    templates=MASKED_TEMPLATES,
     derive=col2im_arguments,
     non_discriminating={
         "one$": "only one position of the image is written",

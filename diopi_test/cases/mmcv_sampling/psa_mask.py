@@ -19,35 +19,35 @@ class PsaSizes:
     """The sizes of a mask.
 
     Attributes:
-        n: The number of samples.
+        samples: The number of samples.
         feature: The size of the feature map.
         mask: The size of the mask of each element.
-        half: The position of an element in its own mask.
+        center: The position of an element in its own mask.
         psa_type: 0 to collect, 1 to distribute.
     """
 
-    n: int = 2
+    samples: int = 2
     feature: Pair = (2, 3)
     mask: Pair = (3, 5)
-    half: Pair = (1, 2)
+    center: Pair = (1, 2)
     psa_type: int = 0
 
 
 def psa_mask_arguments(template: CaseTemplate[PsaSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiPsamaskMmcv` and its gradient for the sizes of a template."""
     sizes = template.sizes
-    masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
-    maps = (sizes.n, sizes.feature[0] * sizes.feature[1], *sizes.feature)
+    masks = (sizes.samples, sizes.mask[0] * sizes.mask[1], *sizes.feature)
+    maps = (sizes.samples, sizes.feature[0] * sizes.feature[1], *sizes.feature)
     return {
         "output": zeros(*maps, layout=template.result_layout),
         "grad_input": zeros(*masks, layout=template.result_layout),
         "input": tensor(*masks, domain=any_value, layout=template.layout),
         "grad_output": tensor(*maps, domain=any_value, layout=template.layout),
         "psa_type": sizes.psa_type,
-        "num_": sizes.n,
+        "num_": sizes.samples,
         **{f"{axis}_feature": sizes.feature[k] for k, axis in enumerate("hw")},
         **{f"{axis}_mask": sizes.mask[k] for k, axis in enumerate("hw")},
-        **{f"half_{axis}_mask": sizes.half[k] for k, axis in enumerate("hw")},
+        **{f"half_{axis}_mask": sizes.center[k] for k, axis in enumerate("hw")},
     }
 
 
@@ -60,27 +60,29 @@ COLLECT_LEADING = COLLECT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=Fal
 PSA_TEMPLATES = (
     COLLECT_SMOKE,
     COLLECT_SMOKE.with_sizes("distributed", psa_type=1).replace(smoke=False),
-    COLLECT_LEADING.with_sizes("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
-    COLLECT_LEADING.with_sizes("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
-    COLLECT_LEADING.with_sizes("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
-    COLLECT_LEADING.with_sizes("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
-    COLLECT_LEADING.with_sizes("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
-    COLLECT_LEADING.with_sizes("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
-    COLLECT_LEADING.with_sizes("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
-    COLLECT_LEADING.with_sizes("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
-    COLLECT_LEADING.with_sizes("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
-    COLLECT_LEADING.with_sizes("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
-    COLLECT_LEADING.with_sizes("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
-    COLLECT_LEADING.with_sizes("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
-    COLLECT_LEADING.with_sizes("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
+    COLLECT_LEADING.with_sizes("collected-whole", feature=(3, 4), mask=(5, 7), center=(2, 3)),
+    COLLECT_LEADING.with_sizes("distributed-whole", feature=(3, 4), mask=(5, 7), center=(2, 3), psa_type=1),
+    COLLECT_LEADING.with_sizes("small-masks", feature=(4, 5), mask=(3, 3), center=(1, 1)),
+    COLLECT_LEADING.with_sizes("small-masks-distributed", feature=(4, 5), mask=(3, 3), center=(1, 1), psa_type=1),
+    COLLECT_LEADING.with_sizes("to-the-right", feature=(4, 5), mask=(3, 3), center=(0, 0)),
+    COLLECT_LEADING.with_sizes("to-the-left", feature=(4, 5), mask=(3, 3), center=(2, 2)),
+    COLLECT_LEADING.with_sizes("up-and-right", feature=(4, 5), mask=(3, 3), center=(2, 0), psa_type=1),
+    COLLECT_LEADING.with_sizes("tall-masks", feature=(4, 5), mask=(7, 1), center=(3, 0)),
+    COLLECT_LEADING.with_sizes("wide-masks", feature=(4, 5), mask=(1, 7), center=(0, 3), psa_type=1),
+    COLLECT_LEADING.with_sizes("even-masks", feature=(4, 3), mask=(4, 2), center=(2, 1)),
+    COLLECT_LEADING.with_sizes("large-masks", feature=(2, 2), mask=(7, 9), center=(3, 4), samples=1),
+    COLLECT_LEADING.with_sizes("one-row", feature=(1, 6), mask=(1, 5), center=(0, 2), samples=3),
+    COLLECT_LEADING.with_sizes("one-column", feature=(6, 1), mask=(5, 1), center=(2, 0), psa_type=1, samples=1),
     COLLECT_LEADING.replace("strided", layout=strided, result_layout=transposed),
     COLLECT_LEADING.with_sizes("transposed", psa_type=1).replace(layout=transposed, result_layout=strided),
     COLLECT_LEADING.replace("channels-last", **same_layout(channels_last)),
-    COLLECT_LEADING.with_sizes("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
-    COLLECT_LEADING.with_sizes("no-samples", n=0),
-    COLLECT_LEADING.with_sizes("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)).replace(large=True),
+    COLLECT_LEADING.with_sizes("long", feature=(9, 7), mask=(17, 13), center=(8, 6), samples=1),
+    COLLECT_LEADING.with_sizes("no-samples", samples=0),
+    COLLECT_LEADING.with_sizes("collected", samples=1, feature=(13, 11), mask=(25, 21), center=(12, 10)).replace(
+        large=True
+    ),
     COLLECT_LEADING.with_sizes(
-        "half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1
+        "half-distributed", samples=3, feature=(17, 19), mask=(15, 17), center=(7, 8), psa_type=1
     ).replace(dtypes=F16, large=True),
 )
 """The templates of the function and of its gradient."""

@@ -21,13 +21,13 @@ class ShiftSizes:
     Attributes:
         shape: The shape of the frames, (samples, frames, channels, positions).
         groups: The number of groups of channels.
-        low, high: The smallest and the largest shift, in frames.
+        min_shift, max_shift: The smallest and the largest shift, in frames.
     """
 
     shape: Shape4 = (2, 5, 4, 3)
     groups: int = 2
-    low: int = -2
-    high: int = 2
+    min_shift: int = -2
+    max_shift: int = 2
 
 
 def shift_arguments(template: CaseTemplate[ShiftSizes], dtype: Dtype) -> Mapping[str, Any]:
@@ -42,7 +42,7 @@ def shift_arguments(template: CaseTemplate[ShiftSizes], dtype: Dtype) -> Mapping
             sizes.shape[0],
             sizes.groups,
             dtype=I32,
-            domain=integer_values(sizes.low, sizes.high),
+            domain=integer_values(sizes.min_shift, sizes.max_shift),
             layout=template.layout,
         ),
     }
@@ -56,13 +56,13 @@ SHIFT_LEADING = SHIFT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 SHIFT_TEMPLATES = (
     SHIFT_SMOKE,
-    SHIFT_SMOKE.with_sizes("far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3).replace(
+    SHIFT_SMOKE.with_sizes("far", min_shift=-7, max_shift=7, shape=(3, 4, 6, 2), groups=3).replace(
         smoke=False, layout=strided, result_layout=transposed
     ),
-    SHIFT_LEADING.with_sizes("forward", low=1, high=3),
-    SHIFT_LEADING.with_sizes("back", low=-3, high=-1),
-    SHIFT_LEADING.with_sizes("not-at-all", low=0, high=0),
-    SHIFT_LEADING.with_sizes("out", low=5, high=9),
+    SHIFT_LEADING.with_sizes("forward", min_shift=1, max_shift=3),
+    SHIFT_LEADING.with_sizes("back", min_shift=-3, max_shift=-1),
+    SHIFT_LEADING.with_sizes("not-at-all", min_shift=0, max_shift=0),
+    SHIFT_LEADING.with_sizes("out", min_shift=5, max_shift=9),
     SHIFT_LEADING.with_sizes("one-group", groups=1, shape=(4, 6, 3, 2)),
     SHIFT_LEADING.with_sizes("group-of-each-channel", groups=4),
     SHIFT_LEADING.with_sizes("many-groups", groups=16, shape=(1, 4, 32, 2)),
@@ -71,10 +71,10 @@ SHIFT_TEMPLATES = (
     SHIFT_LEADING.with_sizes("one-place", shape=(2, 6, 4, 1)),
     SHIFT_LEADING.replace("channels-last", **same_layout(channels_last)),
     SHIFT_LEADING.replace("transposed", layout=transposed, result_layout=strided),
-    SHIFT_LEADING.with_sizes("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
+    SHIFT_LEADING.with_sizes("long", shape=(1, 16, 12, 49), groups=4, min_shift=-4, max_shift=4),
     SHIFT_LEADING.with_sizes("no-samples", shape=(0, 5, 4, 3)),
     SHIFT_LEADING.with_sizes("no-places", shape=(2, 5, 4, 0)),
-    SHIFT_LEADING.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5).replace(large=True),
+    SHIFT_LEADING.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, min_shift=-5, max_shift=5).replace(large=True),
     SHIFT_LEADING.with_sizes("half-places", shape=(1, 9, 4, 2803), groups=4).replace(
         layout=strided, dtypes=F16, large=True
     ),

@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 Shape4 = tuple[int, int, int, int]
 """The shape of a tensor with four axes."""
 
-GROWING = {
+GROWING_SUM_DOMAINS = {
     **dict.fromkeys(("input", "features", "rfeatures", "top_grad"), uniform(0.7, 0.74)),
     **dict.fromkeys(("kernel", "masks"), choice([1.0])),
 }
