@@ -1,4 +1,7 @@
-"""Cases of MMCV's losses: focal loss of sigmoid and softmax probabilities, and chamfer distance of point sets."""
+"""Cases of MMCV's losses: focal loss of sigmoid and softmax probabilities, and chamfer distance of point sets.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,19 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import literal
 
 NORMAL_NUMBERS = normal()
-"""Normally distributed numbers."""
+"""The domain of the standard normal distribution."""
 
 WEIGHTS = uniform(0.25, 2)
-"""The domain of weights of classes."""
+"""The domain of the weights of classes."""
 
 MODERATE_LOGITS = uniform(-4, 4)
 """The domain of logits of moderate magnitude."""
 
 SATURATED_LOGITS = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
-"""Logits for which p or 1 − p is 0 or below the least argument of the logarithm, the least normal float32 number."""
+"""A domain of logits that saturate the sigmoid.
+
+The probability p or 1 − p is 0, or below the least argument of the logarithm, the least normal float32 number.
+"""
 
 
 def class_domain(low: int, high: int) -> Domain:
@@ -58,11 +64,11 @@ def sigmoid_template(
     """Return a template of the focal loss of sigmoid probabilities and of its gradient.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The numbers of rows and of classes.
         domain: The domain of the logits.
-        gamma: The exponent of the loss (its "focus").
-        alpha: The factor of losses of the target class; losses of the other classes have the factor 1 − alpha.
+        gamma: The exponent of the loss, called focus in labels.
+        alpha: The factor of losses of the target class. Losses of the other classes have the factor 1 − alpha.
         weights: The domain of the weights of classes; None for an empty tensor, which means no weights.
         target: The domain of the target classes; None for all classes. Without weights, None includes the target C (the
             number of classes), which means background: no class is the target.
@@ -112,7 +118,7 @@ SIGMOID_TEMPLATES = (
     sigmoid_template("background", (1021, 79), gamma=1.5, layout=strided, large=True),
     sigmoid_template("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
 )
-"""The templates of the focal loss of sigmoid probabilities; the classes of a row are independent of each other."""
+"""The templates of the focal loss of sigmoid probabilities. The classes of a row are independent of each other."""
 
 register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templates=SIGMOID_TEMPLATES)
 
@@ -141,10 +147,10 @@ def softmax_template(
     """Return a template of the focal loss of softmax probabilities and of its gradient.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The numbers of rows and of classes.
         logits: The domain of the logits from which the argument `softmax` is computed.
-        gamma: The exponent of the loss (its "focus").
+        gamma: The exponent of the loss, called focus in labels.
         alpha: The factor of all losses.
         weights: The domain of the weights of classes; None for an empty tensor, which means no weights.
         lowest_target: The lowest target. A negative target means that the row has no target.
@@ -172,7 +178,7 @@ def softmax_template(
 
 
 CERTAIN_PROBABILITIES = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
-"""Rows of probabilities: rows in which some are 0 or 1, and a row of NaN."""
+"""Rows of probabilities: four rows in which some probabilities are 0 or 1, and a row of NaN."""
 
 SOFTMAX_TEMPLATES = (
     softmax_template("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
@@ -196,7 +202,7 @@ SOFTMAX_TEMPLATES = (
     softmax_template("many", (811, 83), weights=WEIGHTS, large=True),
     softmax_template("no-target", (70_001, 3), lowest_target=-1, large=True),
 )
-"""The templates of focal loss of softmax probabilities."""
+"""The templates of the focal loss of softmax probabilities and of its gradient."""
 
 register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX_TEMPLATES)
 
@@ -215,13 +221,15 @@ def chamfer_template(
 ) -> CaseTemplate:
     """Return a template of the chamfer distance of two sets of points in the plane, and of its gradient.
 
+    The chamfer distance consists of the distances of each point from the nearest point of the other set.
+
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         batches: The number of pairs of sets.
         first_count: The number of points in each first set.
         second_count: The number of points in each second set.
         domain: The domain of coordinates and of gradients of the distances.
-        positions: The arguments `idx1` and `idx2` of the gradient, the positions of the nearest points in the other
+        positions: The arguments `idx1` and `idx2` of the gradient: the positions of the nearest points in the other
             set. None to use the results of `diopiChamferDistanceMmcv`.
         **fields: Further fields of the template.
 
@@ -262,12 +270,15 @@ EXACT_DOMAINS = {
     "grad_dist1": integer_values(1, 5),
     "grad_dist2": integer_values(1, 5),
 }
-"""Domains of small integers. Every element type represents their squares and sums, and no coordinates are equal."""
+"""Domains by argument name: small integers, whose squares and sums every element type represents.
+
+The two sets have no common coordinate, so that no distance is 0.
+"""
 
 SINGLE_CANDIDATE_REASON = "there is only one candidate for the nearest point"
-"""The value of `non_discriminating` for cases with a set of a single point.
+"""The reason why wrong positions can pass a case with a set of a single point (`Case.non_discriminating`).
 
-Each point of the other set has this point as its nearest point, so that these positions cannot be wrong.
+This point is the nearest point of each point of the other set.
 """
 
 CHAMFER_TEMPLATES = (

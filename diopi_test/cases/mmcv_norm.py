@@ -1,4 +1,7 @@
-"""Cases of MMCV's synchronized batch normalization, and of its activation with bias."""
+"""Cases of MMCV's synchronized batch normalization, and of its activation with bias.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ F32 = Dtype.float32
 """The element type of all statistics."""
 
 NORMAL_NUMBERS = normal()
-"""Normally distributed numbers."""
+"""The domain of the standard normal distribution."""
 
 POSITIVE = uniform(0.5, 2)
-"""Positive numbers, for standard deviations, variances and weights."""
+"""A domain of positive numbers, for standard deviations, variances and weights."""
 
 # Statistics
 
@@ -35,12 +38,12 @@ POSITIVE = uniform(0.5, 2)
 def _channel_values(
     channels: int, domain: Domain = NORMAL_NUMBERS, layout: Layout = contiguous, **fields: Any
 ) -> TensorTemplate:
-    """Return a float32 tensor with one value per channel, strided unless `layout` is contiguous.
+    """Return a float32 tensor with one value per channel.
 
     Args:
         channels: The number of channels.
         domain: The domain of the values.
-        layout: The layout of the other tensors of the case.
+        layout: The layout of the other tensors of the case. The tensor is strided unless this layout is contiguous.
         **fields: Further fields of the tensor template.
 
     Returns:
@@ -61,10 +64,10 @@ def channel_statistics_template(
     The arguments mean, std and gradients are drawn from domains. They are not computed from the input.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape (N, C, H · W) of the input.
         domain: The domain of input, grad_output and norm.
-        means: The domain of mean.
+        means: The domain of the argument mean.
         **fields: Further fields of the template. `layout` is the layout of the tensors of the shape `shape`.
 
     Returns:
@@ -103,7 +106,7 @@ STATISTICS_TEMPLATES = (
     channel_statistics_template("many", (5, 67, 229), large=True),
     channel_statistics_template("channels-last", (3, 131, 197), layout=channels_last, large=True),
 )
-"""The small and large templates of means, variances and their gradients; shapes are (N, C, H · W)."""
+"""The templates of means, variances and their gradients. Shapes are (N, C, H · W)."""
 
 EXACT_FIELDS: Mapping[str, Any] = {
     "domains": {
@@ -113,7 +116,7 @@ EXACT_FIELDS: Mapping[str, Any] = {
     "exact": True,
     "dtypes": DtypeSelection.all,
 }
-"""Fields of exact templates.
+"""Fields of templates with exact results.
 
 The values are small integers, and each channel has a power of two elements, so that means are exact.
 """
@@ -122,13 +125,13 @@ STATISTICS_AND_EXACT_TEMPLATES = (
     *STATISTICS_TEMPLATES,
     channel_statistics_template("exact", (4, 5, 8), **EXACT_FIELDS),
 )
-"""The templates of means and input gradients, with an exact one."""
+"""The templates of means, variances and their gradients, with an exact template."""
 
 VARIANCE_REASONS = {
     "infinite": "the distance of an infinity from any mean is infinite",
     "undefined": "the sum of a channel with NaN is NaN",
 }
-"""Reasons why wrong variances and parameter gradients can pass a case (`non_discriminating`), by label."""
+"""Why wrong variances and parameter gradients can pass a case (`Case.non_discriminating`), by label."""
 
 register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=STATISTICS_AND_EXACT_TEMPLATES)
 register(
@@ -158,7 +161,7 @@ def output_template(
     """Return a template of `diopiSyncBnOutputMmcv`, which normalizes the input with the arguments mean and var.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape (N, C, H · W) of the input.
         domain: The domain of the input.
         has_affine: Whether weight and bias are passed; otherwise they are NULL.
@@ -249,14 +252,14 @@ def activation_template(
     scale: float = 1.375,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of `diopiFusedBiasLeakyreluMmcv`.
+    """Return a template of `diopiFusedBiasLeakyreluMmcv`, which adds a bias and applies an activation.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape of the input.
         domain: The domain of input and bias.
-        activation: The activation: 1 is the identity, 3 a leaky ReLU.
-        derivative_order: The order of the derivative; 0 is the function itself.
+        activation: The argument `act`: 1 is the identity, 3 a leaky ReLU.
+        derivative_order: The argument `grad`, the order of the derivative; 0 is the function itself.
         has_bias: Whether the bias has elements.
         has_refer: Whether the tensor refer, the earlier result of the function, has elements.
         alpha: The slope of the leaky ReLU for negative numbers.
@@ -281,10 +284,13 @@ def activation_template(
 
 
 EARLIER_RESULTS = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])
-"""The domain of refer, the earlier results of the function. Only the sign affects the result; 0 counts as negative."""
+"""The domain of the argument refer, the earlier results of the function.
+
+Only the sign affects the result; 0 counts as negative.
+"""
 
 ZERO_DERIVATIVE_REASON = "the second derivative is 0"
-"""The reason why wrong results can pass a case (`non_discriminating`) of the second derivative."""
+"""The reason why wrong results can pass a case of the second derivative (`Case.non_discriminating`)."""
 
 ACTIVATION_TEMPLATES = (
     activation_template("plain", **SMOKE_IN_ALL_DTYPES),

@@ -1,4 +1,7 @@
-"""Cases of `diopiAssignScoreWithkMmcv` (PAConv), which weights features of points by scores, and of its gradient."""
+"""Cases of `diopiAssignScoreWithkMmcv` (PAConv), which weights features of points by scores, and of its gradient.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,17 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSizes:
-    """The sizes of a call, by parameter name.
+    """The sizes of a call; the fields have the names of the parameters.
 
     Attributes:
-        overshoot: The indices of neighbors reach from −outside to N + outside − 1. Only 0 to N − 1 are valid.
+        B: The number of point sets.
+        N: The number of points of a set.
+        npoint: The number of selected points, which have neighbors.
+        M: The number of weight matrices, which is the number of scores of a neighbor.
+        K: The number of neighbors of a selected point.
+        out_dim: The number of features of a point per weight matrix.
+        aggregate: The number of the aggregation; it does not affect the result.
+        overshoot: The indices of neighbors reach from −overshoot to N + overshoot − 1. Only 0 to N − 1 are valid.
     """
 
     B: int = 2
@@ -36,7 +46,18 @@ class ScoreSizes:
     overshoot: int = 0
 
     def draw_neighbor_indices(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Draw the indices of the K neighbors of each point; the first index, which is the center, is always valid."""
+        """Return random indices of the K neighbors of each selected point, a domain.
+
+        The first index of each point, which is the center, is always valid.
+
+        Args:
+            rng: The random generator.
+            count: Not used; the fields determine the number of indices.
+            dtype: Not used.
+
+        Returns:
+            A vector of indices.
+        """
         shape = (self.B, self.npoint, self.K)
         indices = rng.integers(-self.overshoot, self.N + self.overshoot, shape)
         indices[..., :1] = rng.integers(0, self.N, (*shape[:2], min(self.K, 1)))
@@ -44,7 +65,15 @@ class ScoreSizes:
 
 
 def score_arguments(template: CaseTemplate[ScoreSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiAssignScoreWithkMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiAssignScoreWithkMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to results.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
     scores, layout = (sizes.B, sizes.npoint, sizes.K, sizes.M), template.layout
@@ -63,16 +92,16 @@ def score_arguments(template: CaseTemplate[ScoreSizes], dtype: Dtype) -> Mapping
 
 
 SCORES_SMOKE = CaseTemplate("scores", ScoreSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 SCORES_LEADING = SCORES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 SMALL_INTEGERS = dict.fromkeys(("points", "centers", "scores", "grad_out"), integer_values(-3, 3))
-"""Small integers, whose sums of products are exact."""
+"""Domains by argument name: small integers, whose sums of products are exact."""
 
 GROWING_SUM_DOMAINS = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
-"""Numbers whose running sum grows until half precision rounds every summand in the same direction."""
+"""Domains by argument name: numbers whose running sum grows until half precision rounds each term in one direction."""
 
 SCORE_TEMPLATES = (
     SCORES_SMOKE,

@@ -1,4 +1,7 @@
-"""Cases of functions that gather, group or interpolate the features of selected points, and of their gradients."""
+"""Cases of functions that gather, group or interpolate the features of selected points, and of their gradients.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,20 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal, positions, zeros
 
 LAYOUT_PAIRS = (strided, transposed), (transposed, strided)
-"""Layouts of the arguments and of the results, which templates get in rotation."""
+"""Pairs of the layouts of arguments and results, which templates get in rotation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectedPoints:
-    """Features of points, of which a call selects some.
+    """The sizes of a call that selects points of sets and reads or changes their features.
 
     Attributes:
-        batch, channels, points: The numbers of sets, of channels, and of points of a set.
+        batch: The number of sets.
+        channels: The number of features of a point.
+        points: The number of points of a set.
         shape: The shape of the indices of a set.
-        low, high: The indices are at least `low` and less than `high`; 0 for `high` stands for the number of points.
+        low: The least index.
+        high: The end of the range of indices, which is not included; 0 for the number of points.
     """
 
     batch: int = 2
@@ -58,13 +64,32 @@ def _selection_arguments(template: CaseTemplate[SelectedPoints]) -> dict[str, An
 
 
 def gather_arguments(template: CaseTemplate[SelectedPoints], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of gathering and grouping points, and of their gradients, for the sizes of a template."""
+    """Return the arguments of gathering and grouping points, and of their gradients, for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for all functions.
+    """
     sizes = template.sizes
     return {**_selection_arguments(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
 
 
 def interpolation_arguments(template: CaseTemplate[SelectedPoints], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments of `diopiThreeInterpolateMmcv` and its gradient, in which n and m are exchanged."""
+    """Return the arguments of `diopiThreeInterpolateMmcv` and its gradient for the sizes of a template.
+
+    Each result is a weighted sum of the features of three points. The parameter `m` is the number of points here, and
+    `n` the number of results.
+
+    Args:
+        template: The template. The indices of a set get an additional axis of length 3.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     triples = template.with_sizes(shape=(*sizes.shape, 3))
     return {
@@ -78,17 +103,24 @@ def interpolation_arguments(template: CaseTemplate[SelectedPoints], dtype: Dtype
 
 
 SELECTION_SMOKE = CaseTemplate("points", SelectedPoints(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 SELECTION_LEADING = SELECTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 SMALL_INTEGERS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
-"""Domains of small integers, whose sums are exact."""
+"""Domains by argument name: small integers, whose sums are exact."""
 
 
 def selection_templates(*shape: int) -> tuple[CaseTemplate[SelectedPoints], ...]:
-    """Return templates whose indices have the shape `shape` for each set; most points are selected several times."""
+    """Return the templates of a function of selected points. Most points are selected several times.
+
+    Args:
+        *shape: The shape of the indices of each set.
+
+    Returns:
+        The templates.
+    """
     return (
         SELECTION_SMOKE.with_sizes(shape=shape),
         SELECTION_SMOKE.with_sizes("exact", shape=shape, points=4).replace(
@@ -120,16 +152,16 @@ def selection_templates(*shape: int) -> tuple[CaseTemplate[SelectedPoints], ...]
 MANY_FEATURES = SELECTION_LEADING.with_sizes("many-features", batch=1, channels=37, points=2053, shape=(1031,)).replace(
     large=True
 )
-"""A large template."""
+"""A large template with many points and features."""
 
 LARGE_SELECTIONS = (
     MANY_FEATURES,
     MANY_FEATURES.with_sizes("half", batch=3).replace(dtypes=(Dtype.float16,), layout=strided),
 )
-"""The templates of gathering and interpolation in the level `large`."""
+"""The large templates of gathering and interpolation."""
 
 SINGLE_POINT_REASONS = {"one-point|always-the-same": "a single point is always chosen"}
-"""The reason why wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""Why wrong results can pass a case (`Case.non_discriminating`), by a regular expression for labels."""
 
 register(
     "diopiGatherPointsMmcv",
@@ -157,13 +189,29 @@ register(
 
 
 def _index_domain(sizes: StackedSets) -> Domain:
-    """Return a domain of indices."""
+    """Return a domain of indices for stacked sets.
+
+    Args:
+        sizes: The sizes. If `has_outside_indices` is true, some indices are beyond the points of every set. Otherwise
+            every set has the points of all indices.
+
+    Returns:
+        The domain.
+    """
     below = max(min((count for count in sizes.points if count), default=1), 1)
     return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.has_outside_indices else integer_values(0, below - 1)
 
 
 def stacked_group_arguments(template: CaseTemplate[StackedSets], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiStackGroupPointsMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiStackGroupPointsMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to results.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
     groups = (rows, sizes.channels, sizes.sample_num)
@@ -184,7 +232,7 @@ def stacked_group_arguments(template: CaseTemplate[StackedSets], dtype: Dtype) -
 
 
 INTEGER_GRADIENT = {"grad_out_tensor": integer_values(-3, 3)}
-"""A gradient of small integers, whose sums are exact."""
+"""The domain of a gradient of small integers, whose sums are exact."""
 
 STACKED_GROUP_TEMPLATES = (
     STACK_SMOKE.with_sizes(points=(7, 5)),

@@ -1,4 +1,8 @@
-"""Cases of functions that find the neighbors of points within a radius, or the nearest neighbors."""
+"""Cases of functions that find the neighbors of points within a radius, or the nearest neighbors.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A center is a point
+whose neighbors the function finds.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,18 @@ from diopi_test.cases.tensors import literal, zeros
 
 @dataclass(frozen=True, kw_only=True)
 class BallSizes:
-    """The sizes of a query for the points in balls, or in shells between two radii.
+    """The sizes of a query for the points in balls, or in shells between two radii. A ball is around a center.
 
     Attributes:
-        B, N, npoint, sample_num, min_radius, max_radius: The arguments of the function.
-        points, centers: The domains of the coordinates.
-        has_points_as_centers: Whether the centers are the first of the points.
+        B: The number of sets.
+        N: The number of points of a set.
+        npoint: The number of centers of a set.
+        sample_num: The number of points that the function finds per center.
+        min_radius: The least distance of a point from the center.
+        max_radius: The upper limit of the distance.
+        points: The domain of the coordinates of points.
+        centers: The domain of the coordinates of centers.
+        has_points_as_centers: Whether the centers are the first points of the set.
     """
 
     B: int = 2
@@ -51,7 +61,15 @@ def _first_points(values: Mapping[str, Any]) -> Any:
 
 
 def ball_arguments(template: CaseTemplate[BallSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiBallQueryMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiBallQueryMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the result.
+        dtype: Not used; coordinates have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
     point_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_first_points)
@@ -65,18 +83,18 @@ def ball_arguments(template: CaseTemplate[BallSizes], dtype: Dtype) -> Mapping[s
 
 
 BALL_SMOKE = CaseTemplate("ball", BallSizes(), **SMOKE_IN_ALL_DTYPES)
-"""Points within a radius: a template of smoke cases in every element type."""
+"""A template of points within a radius: smoke cases in every element type."""
 
 SHELL = BALL_SMOKE.with_sizes("shell", min_radius=0.75, max_radius=1.75).replace(smoke=False)
-"""Points between two radii, in every element type."""
+"""A template of points between two radii, in every element type."""
 
 BALL_LEADING = BALL_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""Points within a radius in the leading element type only, outside the smoke level."""
+"""A template of points within a radius, in the leading element type and without smoke cases."""
 
 MANY_POINTS = BALL_LEADING.with_sizes("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25).replace(
     large=True
 )
-"""A large query."""
+"""A large template with many points."""
 
 BALL_TEMPLATES = (
     BALL_SMOKE,
@@ -176,7 +194,15 @@ register(
 
 @dataclass(frozen=True, kw_only=True)
 class NearestSizes:
-    """The numbers of sets, points, centers and neighbors (`nsample`); `diopiThreeNnMmcv` always finds three."""
+    """The sizes of a search for nearest points.
+
+    Attributes:
+        batch: The number of sets.
+        points: The number of points of a set.
+        centers: The number of centers of a set.
+        nsample: The number of neighbors of a center; `diopiThreeNnMmcv` always finds three.
+        domain: The domain of the coordinates.
+    """
 
     batch: int = 2
     points: int = 17
@@ -199,7 +225,17 @@ def nearest_arguments(template: CaseTemplate[NearestSizes], dtype: Dtype) -> Map
 
 
 def three_nearest_arguments(template: CaseTemplate[NearestSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiThreeNnMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiThreeNnMmcv` for the sizes of a template.
+
+    The parameter `n` is the number of centers here, and `m` the number of points.
+
+    Args:
+        template: The template.
+        dtype: Not used; coordinates have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     return {
         "unknown": tensor(sizes.batch, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
@@ -211,10 +247,10 @@ def three_nearest_arguments(template: CaseTemplate[NearestSizes], dtype: Dtype) 
 
 
 NEAREST_SMOKE = CaseTemplate("points", NearestSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 NEAREST_LEADING = NEAREST_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 NEAREST_TEMPLATES = (
     NEAREST_SMOKE,
@@ -238,10 +274,10 @@ NEAREST_TEMPLATES = (
     NEAREST_LEADING.with_sizes("no-points", points=0, nsample=3),
     NEAREST_LEADING.with_sizes("no-sets", batch=0),
 )
-"""The small templates of `diopiThreeNnMmcv` and `diopiKnnMmcv`."""
+"""The templates that `diopiThreeNnMmcv` and `diopiKnnMmcv` have, except for the large ones."""
 
 LARGE_SET = NEAREST_LEADING.with_sizes("many-points", batch=1, points=22_003, centers=131).replace(large=True)
-"""A large set of points."""
+"""A large template with many points."""
 
 KNN_TEMPLATES = (
     *NEAREST_TEMPLATES,
@@ -251,7 +287,7 @@ KNN_TEMPLATES = (
 """The templates of `diopiKnnMmcv`."""
 
 ONE_NEIGHBOR_REASONS = {"one-point": "all centers have the same single neighbor"}
-"""The reason why wrong results can pass a case (`non_discriminating`), by label."""
+"""Why wrong results can pass the case with this label (`Case.non_discriminating`)."""
 
 register("diopiKnnMmcv", templates=KNN_TEMPLATES, derive=nearest_arguments, non_discriminating=ONE_NEIGHBOR_REASONS)
 register(

@@ -1,4 +1,7 @@
-"""Cases of furthest point sampling, which selects points far from each other."""
+"""Cases of furthest point sampling, which selects points that are far from each other.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,14 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingSizes:
-    """The numbers of sets, of points and of chosen points, and the domain of the coordinates."""
+    """The sizes of a furthest point sampling; B, N and num_points have the names of the parameters.
+
+    Attributes:
+        B: The number of sets.
+        N: The number of points of a set.
+        num_points: The number of points that the function selects per set.
+        domain: The domain of the coordinates.
+    """
 
     B: int = 2
     N: int = 24
@@ -26,17 +36,29 @@ class SamplingSizes:
 
 
 MAX_POINTS_WITH_DISTANCES = 1000
-"""The largest size of sets whose distances are computed for all pairs; larger sets would need too much memory."""
+"""The largest size of sets for which a case has the distances of all pairs; larger sets would need too much memory."""
 
 
 def _distances(values: Mapping[str, Any]) -> Any:
-    """Return squared distances of all pairs, multiplied by factors that differ between both directions of a pair."""
+    """Return the argument `points_dist`: squared distances of all pairs, multiplied by the factors `_factors`.
+
+    The factors differ between both directions of a pair, so that a function that exchanges the points of a pair fails.
+    """
     points = values["_points"]
     return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
 
 
 def sampling_arguments(template: CaseTemplate[SamplingSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of the furthest point samplings for the sizes of a template."""
+    """Return the arguments of both furthest point samplings for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to coordinates and distances.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions. Sets with more than `MAX_POINTS_WITH_DISTANCES` points have no
+            distances.
+    """
     sizes = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
     pairs = {
@@ -53,10 +75,10 @@ def sampling_arguments(template: CaseTemplate[SamplingSizes], dtype: Dtype) -> M
 
 
 SAMPLE_SMOKE = CaseTemplate("points", SamplingSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 SAMPLE_LEADING = SAMPLE_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 SAMPLE_TEMPLATES = (
     SAMPLE_SMOKE,
@@ -75,16 +97,16 @@ SAMPLE_TEMPLATES = (
     SAMPLE_LEADING.with_sizes("long", B=1, N=600, num_points=70),
     SAMPLE_LEADING.with_sizes("no-sets", B=0),
 )
-"""The small templates of both functions."""
+"""The templates that both functions have."""
 
 FIRST_POINT_REASONS = {"one|of-one-point": "the first chosen point is always point 0"}
-"""The reason why wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""Why wrong results can pass a case (`Case.non_discriminating`), by a regular expression for labels."""
 
 LARGE_SETS = {
     "diopiFurthestPointSamplingMmcv": SAMPLE_LEADING.with_sizes("many-points", B=1, N=22_003, num_points=67),
     "diopiFurthestPointSamplingWithDistMmcv": SAMPLE_LEADING.with_sizes("many-distances", B=1, N=263, num_points=131),
 }
-"""A large template for each function, by its name."""
+"""By function name, the template that becomes the large template of this function."""
 
 for function_name, template in LARGE_SETS.items():
     templates = (*SAMPLE_TEMPLATES, template.replace(large=True))

@@ -1,4 +1,7 @@
-"""Shared parts of the cases of point sets: domains of coordinates, and sets that are stacked in one tensor."""
+"""Shared parts of the cases of point sets: domains of coordinates, and sets that are stacked in one tensor.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,33 @@ from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection
 
 I32, I64 = Dtype.int32, Dtype.int64
-"""The element types of indices."""
+"""Short names for the element types of indices."""
 
 CLOUD_COORDINATES = normal()
-"""Normally distributed coordinates."""
+"""The domain of normally distributed coordinates."""
 
 
 def draw_some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw normally distributed coordinates, and replace every seventh by NaN."""
+    """Return normally distributed coordinates, with every seventh replaced by NaN."""
     values = CLOUD_COORDINATES(rng, count, dtype)
     values[::7] = np.nan
     return values
 
 
 LATTICE_COORDINATES = integer_values(-2, 2)
-"""Integer coordinates in [−2, 2]. Many distances are equal, and some are 0."""
+"""The domain of integer coordinates in [−2, 2]. Many distances are equal, and some are 0."""
 
 
 def attribute_arguments(sizes: Any, *names: str) -> dict[str, Any]:
-    """Return the fields of the dataclass `sizes` with these names, as arguments; all fields if none is named."""
+    """Return fields of a dataclass as arguments by name.
+
+    Args:
+        sizes: An instance of a dataclass whose fields have the names of parameters.
+        *names: The names of the fields; all fields if there is no name.
+
+    Returns:
+        The values of the fields by name.
+    """
     return {field.name: getattr(sizes, field.name) for field in fields(sizes) if not names or field.name in names}
 
 
@@ -43,7 +54,7 @@ class StackedSets:
     Attributes:
         centers: The number of centers of each set, or of rows of indices.
         points: The number of points of each set.
-        sample_num, max_radius: The arguments of the function.
+        sample_num, max_radius: The arguments of these names.
         domain: The domain of the coordinates.
         channels: The number of features of a point.
         has_outside_indices: Whether some indices are beyond the points of their set.
@@ -65,4 +76,7 @@ STACK_LEADING = STACK_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The template `STACK_SMOKE` in the leading element type only, without smoke cases."""
 
 OTHER_SIZES_REASON = "sets of other sizes do not make up the rows"
-"""The reason why a negative test with changed set sizes is left out: the rows would belong to no set."""
+"""The reason why a case need not reveal a function that reads wrong set sizes (`Case.non_discriminating`).
+
+Other sizes would not add up to the number of rows of the tensor.
+"""
