@@ -1,4 +1,4 @@
-"""The backend `diopi` of `torch.compile`."""
+"""The backend `diopi` of `torch.compile`, which PyTorch calls with the graph of a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from diopi_torch.sdpa import ON_CPU
 
 @final
 class CompiledGraph:
-    """A graph of AOTAutograd as a function of a list of tensors and sizes; `run` clears the list.
+    """A graph of AOTAutograd that is compiled when it runs for the first time.
 
     The first call divides the graph into stages and compiles them. If sizes vary between calls, there are stages for
     each combination of sizes.
@@ -46,7 +46,17 @@ class CompiledGraph:
         self._stages: dict[tuple[int, ...], Sequence[Stage]] = {}
 
     def run(self, arguments: list[Any]) -> Any:
-        """Return the outputs of the graph."""
+        """Run the graph and return its outputs.
+
+        If something observes the calls of operators, the operators run one by one.
+
+        Args:
+            arguments: the tensors and sizes that the graph takes. The list is cleared, so that tensors that are no
+                longer needed are released during the run.
+
+        Returns:
+            The outputs.
+        """
         if _are_operators_observed():
             return torch.fx.Interpreter(self._module).boxed_run(arguments)
         sizes = tuple([argument for argument in arguments if isinstance(argument, int)])
@@ -63,7 +73,7 @@ class CompiledGraph:
         return torch.fx.node.map_arg(self._output.args[0], values.__getitem__)
 
     def _divide(self, arguments: Sequence[Any]) -> Sequence[Stage]:
-        """Return the stages for arguments with the sizes of these."""
+        """Return the stages of the graph for arguments of these sizes."""
         if any(isinstance(argument, int) for argument in arguments):
             FakeTensorProp(self._module).propagate(*arguments)
         return divide(self._module.graph, backend().vendor)
@@ -75,7 +85,15 @@ def _are_operators_observed() -> bool:
 
 
 def compile_graph(module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-    """Return the compiled form of a graph of AOTAutograd; it clears the list of arguments that it receives."""
+    """Return a function that runs a graph of AOTAutograd.
+
+    Args:
+        module: the graph.
+        example_inputs: tensors with the form of its inputs; not used.
+
+    Returns:
+        A function of a list of arguments, which it clears; see `CompiledGraph.run`.
+    """
     untraced = torch.compiler.disable(CompiledGraph(module).run)
 
     def run(arguments: list[Any]) -> Any:
@@ -94,7 +112,7 @@ def _keep_programs() -> None:
 
 @cache
 def _exclude_kernels_from_tracing() -> None:
-    """Let TorchDynamo run kernels as they are when an operator runs by itself in a program that it traces."""
+    """Exclude the kernels of the device from tracing by TorchDynamo, which would compile their Python code."""
     skip = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
     for kernel in {*select_kernels(forced_operators()).values(), fall_back}:
         function = kernel.func if isinstance(kernel, partial) else kernel
@@ -103,11 +121,18 @@ def _exclude_kernels_from_tracing() -> None:
 
 
 DECOMPOSED = ("constant_pad_nd", "masked_fill.Scalar", "masked_fill.Tensor")
-"""Operators with functions whose arguments the host reads; programs contain PyTorch's decomposition instead."""
+"""Operators that are decomposed although they have a function.
+
+The host would have to read arguments of the function before the program runs.
+"""
 
 
 def decompositions_for_programs() -> dict[Any, Callable[..., Any]]:
-    """Return the decompositions of operators for which the standard has no function, or none for programs."""
+    """Return the decompositions of operators that programs can't contain, by operator.
+
+    A decomposition is a function that computes the same by calls of other operators. These operators have no function
+    of the standard, work on lists of tensors, are in `DECOMPOSED`, or are variants of attention.
+    """
     core = {
         operator: function
         for operator, function in core_aten_decompositions().items()

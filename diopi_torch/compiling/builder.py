@@ -1,4 +1,7 @@
-"""Build a program from calls of functions and rearrangements of arrays."""
+"""Build a program from calls of functions and rearrangements of arrays.
+
+A program computes with numbered arrays that never share memory. A *slot* describes an array while the program is built.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ from diopi_torch.layout import DTYPES, contiguous_strides
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArraySlot:
-    """An array of a program, in the form of a tensor that `diopi_proto.aten.mapping` accepts.
+    """An array of a program that is being built; `diopi_proto.aten.mapping` accepts it in place of a tensor.
 
     Attributes:
-        number: the number of the array.
+        number: the number of the array in the program.
         shape: the number of elements along each axis.
         dtype: the element type.
-        strides: the distance between neighbors along each axis. An array is contiguous; another order of strides
-            describes an array that is stored with permuted axes.
+        strides: the distance between neighbors along each axis, in elements. The strides are those of a contiguous
+            array, or of one whose axes are permuted.
     """
 
     number: int
@@ -41,7 +44,10 @@ class ArraySlot:
 
 @final
 class ProgramBuilder:
-    """Builds a program; it is the `TensorFactory` of `diopi_proto.aten.mapping`.
+    """Collects the steps of a program.
+
+    The builder is also the `TensorFactory` with which `diopi_proto.aten.mapping` creates further arguments of
+    functions.
 
     Args:
         vendor: the vendor that will compile the program.
@@ -56,7 +62,13 @@ class ProgramBuilder:
         self._restrided: dict[int, tuple[ArraySlot, tuple[int, ...], tuple[int, ...]]] = {}
 
     def add_input(self, example: torch.Tensor) -> ArraySlot:
-        """Return the slot of the next input, which has the form of an example tensor; inputs precede all steps."""
+        """Add an input of the program, with the shape and element type of an example tensor, and return its slot.
+
+        All inputs must be added before any step.
+
+        Returns:
+            The slot of the input.
+        """
         self._input_count += 1
         return self.new_slot(tuple(example.shape), dtype_of(example))
 
@@ -124,7 +136,7 @@ class ProgramBuilder:
         return self.new_slot(tensor.shape, dtype)
 
     def generator(self, argument: Any) -> Any:
-        """Raise NotMappedError: programs draw no random numbers."""
+        """Raise NotMappedError, because programs draw no random numbers."""
         raise NotMappedError("programs draw no random numbers")
 
     def reshape(self, source: ArraySlot, shape: Sequence[int]) -> ArraySlot:
@@ -175,12 +187,12 @@ class ProgramBuilder:
         del self._steps[length:]
 
     def _permute_argument(self, number: int) -> None:
-        """Append the step that computes a restrided argument."""
+        """Append the step that computes the argument with this number from the array of which it is a permutation."""
         source, stored, axes = self._restrided[number]
         self._steps.append(RearrangeStep(source=source.number, shape=stored, axes=axes, number=number))
 
     def _permute_result(self, number: int) -> None:
-        """Append the steps that compute a result from its restrided form."""
+        """Append the steps that compute a result of the operator from the permuted array with this number."""
         result, stored, axes = self._restrided[number]
         inverse = tuple(axes.index(axis) for axis in range(len(axes)))
         contiguous = self.new_slot(stored, result.dtype)
@@ -189,7 +201,7 @@ class ProgramBuilder:
         self._append_reshape(contiguous.number, result)
 
     def _append_reshape(self, source: int, result: ArraySlot) -> None:
-        """Append the step that computes a result as a reshape of an array."""
+        """Append the step that computes the array `result` as a reshape of the array with the number `source`."""
         axes = tuple(range(len(result.shape)))
         self._steps.append(RearrangeStep(source=source, shape=result.shape, axes=axes, number=result.number))
 
@@ -253,7 +265,7 @@ def dtype_of(tensor: torch.Tensor) -> Dtype:
 
 
 def _without_ones(shape: Sequence[int]) -> list[int]:
-    """Return the sizes other than 1."""
+    """Return the sizes of a shape without those that are 1."""
     return [size for size in shape if size != 1]
 
 
@@ -282,7 +294,15 @@ def _replace_slots(value: Any) -> Any:
 
 
 def _spec(parameter: Parameter, slot: Any) -> OutSpec:
-    """Return the shape, element type and name of a result, a tuple of these for a list, or None for no result."""
+    """Return the specification of a result: its shape, element type and name.
+
+    Args:
+        parameter: the parameter of the result.
+        slot: the slot of the result, a list of slots, or None for an omitted result.
+
+    Returns:
+        The specification, a tuple of specifications for a list, or None.
+    """
     if isinstance(slot, list):
         return tuple(ResultSpec(entry.shape, entry.dtype, parameter.c_name) for entry in slot)
     return None if slot is None else ResultSpec(slot.shape, slot.dtype, parameter.c_name)

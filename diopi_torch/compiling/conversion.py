@@ -1,4 +1,8 @@
-"""Translate the operators of a graph to the steps of a program."""
+"""Translate the operators of a graph to the steps of a program.
+
+A node of the graph calls an operator. The slots of the nodes before it are its arguments
+(`diopi_torch.compiling.builder`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ def add_node(builder: ProgramBuilder, node: Node, values: Values) -> Any:
         A slot, or a list of slots in the order of the operator's results.
 
     Raises:
-        NotMappedError: if programs can't contain the call; no step was appended then.
+        NotMappedError: if programs can't contain the call. In this case, no step is appended.
     """
     checkpoint = builder.checkpoint()
     try:
@@ -41,7 +45,7 @@ def add_node(builder: ProgramBuilder, node: Node, values: Values) -> Any:
 
 
 def _convert(builder: ProgramBuilder, node: Node, values: Values) -> Any:
-    """Append the steps of an operator and return the slots of its results."""
+    """Append the steps of an operator as `add_node` does; if NotMappedError is raised, some steps may remain."""
     operator = node.target
     if not isinstance(operator, torch._ops.OpOverload) or operator.namespace != "aten":
         raise NotMappedError(str(operator))
@@ -69,7 +73,7 @@ def _arguments(node: Node, operator: torch._ops.OpOverload, values: Values) -> d
 
 
 def _result_slots(builder: ProgramBuilder, examples: Any) -> Any:
-    """Return new slots for the results of an operator with these example results."""
+    """Return new slots with the shapes and element types of example results: a tensor, a list of tensors, or None."""
     if isinstance(examples, list | tuple):
         return [_result_slots(builder, example) for example in examples]
     if examples is None:

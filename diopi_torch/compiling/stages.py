@@ -1,7 +1,7 @@
 """Divide a graph into stages: programs that the vendor compiles, and operators that run one at a time.
 
-A program contains as many operators as possible. An operator that no program can contain runs by itself, as without
-compilation. Operators that draw random numbers keep their order.
+A program contains as many operators as possible. An operator that no program can contain runs by itself, as it does
+without compilation. Operators that draw random numbers or write their arguments keep their order.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Environment = dict[Node, Any]
 @final
 @dataclass(frozen=True)
 class CheckedOperator:
-    """An operator of a program with a precondition.
+    """An operator of a program whose arguments must meet a precondition, for example that indices are in range.
 
     Attributes:
         node: the node that calls the operator.
-        placeholders: tensors of zeros for the arguments that the program computes, because a precondition reads only
-            their shape and element type. The example tensors of the nodes are not used, because they change when the
-            graph is called with other sizes.
+        placeholders: tensors of zeros in place of the arguments that the program computes. Preconditions read only the
+            shape and element type of these arguments. The example tensors of the nodes are not used, because they
+            change when the graph is called with other sizes.
     """
 
     node: Node
@@ -53,7 +53,7 @@ class CheckedOperator:
         return cls(node, {source: torch.zeros(e.shape, dtype=e.dtype) for source, e in examples.items()})
 
     def check(self, values: Environment) -> None:
-        """Raise the error of PyTorch's CPU if the arguments do not meet the precondition."""
+        """Raise the exception that the operator raises on the CPU if the arguments do not meet the precondition."""
         known = {**self.placeholders, **values}
         args, kwargs = torch.fx.node.map_arg((self.node.args, dict(self.node.kwargs)), known.__getitem__)
         operator = self.node.target
@@ -82,7 +82,7 @@ class ProgramStage:
     run_program: RunProgram
 
     def run(self, values: Environment, device: Backend) -> None:
-        """Run the program and add the tensors of the outputs to the values."""
+        """Run the program and add the tensors of its outputs to `values`."""
         stream = device.streams.current
         stream.synchronize()
         for operator in self.checked:
@@ -114,7 +114,7 @@ def _write(tensor: torch.Tensor, array: Any, stream: DeviceStream) -> None:
 
 
 def _open(tensor: torch.Tensor, stream: DeviceStream) -> Tensor:
-    """Return the standard's tensor over the memory of a tensor of the device."""
+    """Return a tensor of the standard's interface that uses the memory of a PyTorch tensor of the device."""
     return stream.open_tensor(tensor, layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype))
 
 
@@ -134,12 +134,12 @@ class OperatorStage:
 @final
 @dataclass(frozen=True)
 class WriteStage:
-    """A copy of a value to an input of the graph, which the graph changes in place."""
+    """A copy of a computed value to an input of the graph, which the graph changes in place."""
 
     node: Node
 
     def run(self, values: Environment, device: Backend) -> None:
-        """Copy the value."""
+        """Copy the value to the input."""
         target, value = (values[source] for source in self.node.args[:2])  # type: ignore[index]  # the arguments of copy_
         if isinstance(value, torch.Tensor):
             target.copy_(value)
@@ -194,7 +194,11 @@ class OperatorPlacement:
 
 
 def _order(placements: Mapping[Node, OperatorPlacement]) -> dict[Node, int]:
-    """Return the position of the stage of each node: programs have even positions, single operators odd ones."""
+    """Return the position of the stage of each node.
+
+    Programs have even positions, and single operators odd ones. A node has the first position at which all its
+    arguments are available, so that programs contain as many operators as possible.
+    """
     positions: dict[Node, int] = {}
     last_ordered = 1
     for node, placement in placements.items():
@@ -215,7 +219,7 @@ def _order(placements: Mapping[Node, OperatorPlacement]) -> dict[Node, int]:
 
 
 def _is_ordered(node: Node) -> bool:
-    """Return whether an operator must not run before or after another one of its kind: it is random or writes."""
+    """Return whether an operator must keep its order: it draws random numbers or writes an argument."""
     target = node.target
     return isinstance(target, torch._ops.OpOverload) and (
         torch.Tag.nondeterministic_seeded in target.tags or target._schema.is_mutable
@@ -223,7 +227,7 @@ def _is_ordered(node: Node) -> bool:
 
 
 def _find_placement(node: Node, vendor: BaseVendor) -> OperatorPlacement:
-    """Return how an operator can run."""
+    """Return how the operator of a node can run, by trying to translate it."""
     if _operator(node) in forced_operators():
         return OperatorPlacement(False)
     builder = ProgramBuilder(vendor)
@@ -238,7 +242,10 @@ def _find_placement(node: Node, vendor: BaseVendor) -> OperatorPlacement:
 
 
 def _is_checked(node: Node, source: Node) -> bool:
-    """Return whether the precondition of an operator reads an argument; that of a loss of classes reads only these."""
+    """Return whether the precondition of a node's operator reads the elements of the argument `source`.
+
+    The precondition of a loss of classes reads only the classes, which are integers.
+    """
     name = _operator(node)
     return name in PRECONDITIONS and not (name in CLASS_LOSSES and source.meta["val"].is_floating_point())
 

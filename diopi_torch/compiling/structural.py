@@ -1,6 +1,7 @@
-"""Operators that PyTorch implements by views, copies or allocation, as steps of programs.
+"""Translate operators that PyTorch implements by views, copies or allocation to the steps of a program.
 
-A program computes with arrays that never share memory, so a view is a copy of the viewed elements.
+A program computes with arrays that never share memory, so a view is a copy of the viewed elements. Each translation
+appends steps to a builder and returns the slots of the results.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ Arguments = Mapping[str, Any]
 """The arguments of an operator by name, with slots in place of tensors."""
 
 Structural = Callable[[ProgramBuilder, Arguments, Any], Any]
-"""Appends the steps of an operator; takes its arguments and example results and returns the slots of its results."""
+"""A function that appends the steps of an operator.
+
+It receives the builder, the arguments of the operator, and example results, whose shapes and element types the results
+have. It returns the slots of the results.
+"""
 
 
 def _reshape(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
@@ -70,7 +75,7 @@ def _select(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor
 
 
 def _split(builder: ProgramBuilder, arguments: Arguments, examples: list[torch.Tensor]) -> list[ArraySlot]:
-    """Return the parts of an array along an axis, each with the size of the example result."""
+    """Return the slots of the parts of an array along an axis; the example results have their sizes."""
     source, dim, parts, start = arguments["self"], arguments["dim"], [], 0
     for example in examples:
         bounds = {"dim": dim, "start": start, "end": start + example.shape[dim], "step": 1}
@@ -80,7 +85,7 @@ def _split(builder: ProgramBuilder, arguments: Arguments, examples: list[torch.T
 
 
 def _unbind(builder: ProgramBuilder, arguments: Arguments, examples: list[torch.Tensor]) -> list[ArraySlot]:
-    """Return the entries along an axis, without the axis."""
+    """Return the slots of the entries along an axis, without the axis."""
     source, dim = arguments["self"], arguments["dim"]
     return [
         _call(builder, "diopiSelect", example, input=source, dim=dim, index=index)
@@ -111,7 +116,7 @@ def _fill(value: Any) -> Structural:
 
 
 def _call(builder: ProgramBuilder, function: str, example: torch.Tensor, **arguments: Any) -> ArraySlot:
-    """Append a call with one result of the form of an example."""
+    """Append a call of a function with one result, which has the shape and element type of an example."""
     return builder.call(function, arguments, builder.new_slot(example.shape, dtype_of(example)))
 
 
@@ -139,4 +144,4 @@ STRUCTURAL: Mapping[str, Structural] = {
     **dict.fromkeys(("full", "full_like", "new_full"), _fill("fill_value")),
     "scalar_tensor": _fill("s"),
 }
-"""The translations of structural operators by name. The elements of `empty` tensors are undefined, here 0."""
+"""The translations by name of the operator. The elements of `empty` tensors are undefined; here they are 0."""

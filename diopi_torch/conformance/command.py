@@ -26,14 +26,14 @@ FORMS = (*CHANGES, ERRORS)
 """The forms of samples."""
 
 INVALID_SAMPLES = "invalid"
-"""The row of the summary for samples that raise exceptions."""
+"""The name of the row of the summary for invalid samples, which must raise exceptions; other rows are element types."""
 
 
 class SampleSummary:
-    """Counts of samples, and the differences.
+    """The number of samples and of differences by element type, and the differences without a known reason.
 
     Attributes:
-        unknown: the differences that are not known.
+        unknown: a description of each difference for which no reason is known.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class SampleSummary:
         self.unknown: list[str] = []
 
     def add(self, outcome: GroupOutcome) -> None:
-        """Add the outcomes of a group."""
+        """Add the outcomes of the samples of a group."""
         group = outcome.group
         row = INVALID_SAMPLES if group.form == ERRORS else group.dtype
         self._samples[row] += outcome.samples
@@ -66,7 +66,7 @@ class SampleSummary:
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the options of a command line."""
+    """Return the options of a command line; None stands for that of the process."""
     parser = argparse.ArgumentParser(
         prog="python -m diopi_torch.conformance",
         description=__doc__,
@@ -86,7 +86,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 
 def choose_groups(options: argparse.Namespace) -> list[SampleGroup]:
-    """Return the groups that the options select, in random order."""
+    """Return the groups of samples that the options select, in random order."""
     groups = [
         group
         for group in sample_groups(options.dtype or DTYPES)

@@ -1,4 +1,7 @@
-"""Compare the outcome of a sample on the device with the outcome on the CPU."""
+"""Compare the outcome of a sample on the device with the outcome on the CPU.
+
+The outcome of a call is its result, or the exception that it raises.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,16 @@ from diopi_torch.conformance.trees import map_tensors, tensors_of
 from diopi_torch.settings import NAME
 
 TOLERANCES = {"bfloat16": 2e-2}
-"""Relative and absolute tolerances of element types whose tolerance is not `TOLERANCE`."""
+"""The relative and absolute tolerance of element types for which `TOLERANCE` is too small (2.6 eps of bfloat16)."""
 
 TOLERANCE = 1e-4
-"""The relative and absolute tolerance."""
+"""The relative and absolute tolerance of all other element types."""
 
 ACCURACY_FACTOR = 8
-"""A result outside of the tolerance may be this many times as far from the result in float64 as the CPU's result."""
+"""The factor for results outside of the tolerance.
+
+Such a result agrees if its distance from the result in float64 is at most this factor times the CPU's distance.
+"""
 
 UNINITIALIZED = ("empty", "new_empty")
 """Beginnings of the names of operators that return uninitialized memory."""
@@ -36,9 +42,9 @@ def compare_with_cpu(group: SampleGroup, sample: SampleCall) -> str | None:
         sample: the sample.
 
     Returns:
-        How the outcomes differ; empty if they agree; None if the CPU cannot run a valid sample, or does not reject an
-        invalid one. Only shapes and element types are compared if the CPU's result depends on the seed, or if the
-        operator returns uninitialized memory.
+        A description of the difference; empty if the outcomes agree; None if the sample can't be compared, because the
+        CPU can't run a valid sample or does not reject an invalid one. Only shapes and element types are compared if
+        the CPU's result depends on the seed, or if the operator returns uninitialized memory.
     """
     expected = _outcome(sample.call, "cpu")
     if isinstance(expected, Exception) != bool(sample.error):
@@ -55,7 +61,13 @@ def compare_with_cpu(group: SampleGroup, sample: SampleCall) -> str | None:
 
 
 def _outcome(call: DeviceCall, device: str, seed: int = 0) -> Any:
-    """Return what a call returns or raises; its tensors are on the CPU."""
+    """Return the result of a call with its tensors on the CPU, or the exception that the call raises.
+
+    Args:
+        call: the call.
+        device: the device on which it runs.
+        seed: the seed of random numbers.
+    """
     default = torch.get_default_dtype()
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -67,7 +79,13 @@ def _outcome(call: DeviceCall, device: str, seed: int = 0) -> Any:
 
 
 def _compare_errors(found: Any, expected: Any, pattern: str) -> str:
-    """Return how two outcomes differ if at least one of them is an exception; empty if the exceptions agree."""
+    """Return how two outcomes differ if at least one of them is an exception; empty if the exceptions agree.
+
+    Args:
+        found: the outcome on the device.
+        expected: the outcome on the CPU.
+        pattern: a regular expression that the message of the device must match if that of the CPU does.
+    """
     if not isinstance(found, Exception):
         return f"returns a result; the CPU raises {_describe(expected)}"
     if not isinstance(expected, Exception):
@@ -102,7 +120,13 @@ def _differences(found: Any, expected: Any, tolerance: float) -> str:
 
 
 def _is_as_accurate(found: Any, expected: Any, exact_call: DeviceCall) -> bool:
-    """Return whether each tensor on the device is about as close to the float64 result as the CPU's tensor."""
+    """Return whether each tensor on the device is about as close to the float64 result as the CPU's tensor.
+
+    Args:
+        found: the result on the device.
+        expected: the result on the CPU.
+        exact_call: performs the call in double precision.
+    """
     exact = _outcome(exact_call, "cpu")
     if isinstance(exact, Exception) or _forms_of(found) != _forms_of(expected):
         return False
@@ -111,11 +135,11 @@ def _is_as_accurate(found: Any, expected: Any, exact_call: DeviceCall) -> bool:
 
 
 def _distance(tensor: torch.Tensor, exact: torch.Tensor) -> float:
-    """Return the largest absolute difference of two elements.
+    """Return the largest absolute difference between the elements of a tensor and the exact elements.
 
     Returns:
-        The difference: infinity if elements differ of which one is infinite or NaN, if the shapes differ, or if the
-        tensor is not strided; 0 for tensors without elements.
+        The difference; 0 for tensors without elements. It is infinite if the shapes differ, if the tensor is not
+        strided, or if an element is infinite or NaN and differs from the exact element.
     """
     if tensor.shape != exact.shape or tensor.layout is not torch.strided or not tensor.numel():
         return 0.0 if tensor.shape == exact.shape and not tensor.numel() else float("inf")

@@ -18,14 +18,14 @@ FILE = Path(__file__).with_name("known_differences.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class KnownDifference:
-    """A class of differences with one reason.
+    """A class of differences that have the same known reason.
 
     Attributes:
         reason: the reason in a sentence.
         entries: names of operators, modules and optimizers, as patterns of `fnmatch`.
         forms: the forms of the samples; empty for all of them.
         dtypes: the element types; empty for all of them.
-        text: a regular expression that is found in the description of the difference.
+        text: a regular expression that must match a part of the description of the difference.
     """
 
     reason: str

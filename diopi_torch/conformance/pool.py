@@ -1,4 +1,7 @@
-"""Run groups of samples in worker processes, so that a sample that ends its process is a result like any other."""
+"""Run groups of samples in worker processes.
+
+A sample that ends its process or hangs is reported as a difference, and a new process runs the samples after it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class GroupOutcome:
         group: the group.
         samples: number of samples that were compared.
         skipped: number of samples that the CPU cannot run, or that it does not reject although they are invalid.
-        differences: how the outcome differs from the CPU's, by position of the sample.
+        differences: descriptions of the differences from the CPU, by the position of the sample in the group.
     """
 
     group: SampleGroup
@@ -43,7 +46,7 @@ class GroupOutcome:
     differences: dict[int, str] = field(default_factory=dict)
 
     def add(self, position: int, outcome: str | None) -> None:
-        """Add the outcome of a sample as `compare_with_cpu` returns it."""
+        """Add the outcome of the sample at a position, as `compare_with_cpu` returns it."""
         if outcome is None:
             self.skipped += 1
             return
@@ -73,7 +76,7 @@ class Worker:
         self._reader.start()
 
     def _read_errors(self) -> None:
-        """Store the last lines of the standard error, which state why a process ended."""
+        """Store the last five lines of the standard error, which may state why the process ended."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._errors = [*self._errors[-4:], line.strip()]
@@ -165,7 +168,7 @@ class WorkerPool:
             yield outcome
 
     def _serve(self) -> None:
-        """Run groups with one process at a time until no group is left."""
+        """Run groups, one after the other, until no group is left; a thread per worker process runs this method."""
         worker: Worker | None = None
         try:
             while True:
@@ -182,7 +185,12 @@ class WorkerPool:
                 worker.close()
 
     def _run_group(self, group: SampleGroup, worker: Worker | None) -> tuple[GroupOutcome, Worker]:
-        """Return the outcomes of a group and the worker for the next group; a sample can end the worker."""
+        """Return the outcomes of a group, and the worker for the next group.
+
+        Args:
+            group: the group.
+            worker: the worker that is ready; None to start a new one. If a sample ends it, another one is started.
+        """
         outcome, first = GroupOutcome(group=group), 0
         while True:
             worker = worker or self._start_worker()
@@ -201,7 +209,7 @@ class WorkerPool:
                 first, worker = position + 1, None
 
     def _start_worker(self) -> Worker:
-        """Return a new worker that is ready."""
+        """Return a new worker that is ready; raise RuntimeError if it ends before that."""
         worker = Worker(self._variables)
         try:
             worker.receive()

@@ -21,13 +21,13 @@ DTYPES = ("float32", "bfloat16", "complex64", "int64", "bool")
 """The element types of samples."""
 
 ARGUMENTS_ON_CPU = ("tensor_split",)
-"""Operators whose arguments, except for the first, are on the CPU on every device."""
+"""Operators whose arguments, except for the first one, must be on the CPU, whatever the device is."""
 
 STEPS = 3
-"""Number of steps of an optimizer."""
+"""Number of steps of an optimizer in a sample."""
 
 DeviceCall = Callable[[str, int], Any]
-"""A call for a device and a seed; it returns a value that contains tensors."""
+"""A function of a device and a seed that performs a call there and returns a value that contains tensors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ def make_noncontiguous(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def make_conjugated(tensor: torch.Tensor) -> torch.Tensor:
-    """Return an equal tensor; if it is complex, PyTorch has yet to conjugate its elements."""
+    """Return an equal tensor; if it is complex, it is a lazily conjugated view of the stored conjugates."""
     if tensor.layout is not torch.strided or not tensor.is_complex():
         return tensor
     return torch.conj_physical(tensor).conj()
@@ -70,10 +70,10 @@ CHANGES: Mapping[str, TensorChange] = {
     "noncontiguous": make_noncontiguous,
     "conjugated": make_conjugated,
 }
-"""The forms of valid samples, with the change of each tensor."""
+"""The forms of valid samples, with the function that changes each tensor of a sample."""
 
 ERRORS = "error"
-"""The form of samples that raise exceptions."""
+"""The form of invalid samples, which raise exceptions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,15 @@ def to_float64(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _result_with_gradients(result: Any, leaves: Sequence[torch.Tensor]) -> Any:
-    """Return a result and the gradients of leaves, for one gradient of the result that is the same on each device."""
+    """Compute the gradients of a call.
+
+    Args:
+        result: the result of the call.
+        leaves: the tensors whose gradients are computed.
+
+    Returns:
+        The result and the gradients, for a random gradient of the result that is the same on each device.
+    """
     differentiable = [tensor for tensor in tensors_of(result) if tensor.requires_grad]
     if differentiable and leaves:
         generator = torch.Generator().manual_seed(1)
@@ -273,7 +281,7 @@ def _module_errors(module: Any, dtype: torch.dtype, change: TensorChange | None)
 
 
 def _optimizer_samples(optimizer: Any, dtype: torch.dtype, change: TensorChange | None) -> Iterator[SampleCall]:
-    """Yield the options of an optimizer, each with every implementation that the CPU has."""
+    """Yield a sample for each set of options of an optimizer and each implementation that the CPU has."""
     available = {"foreach", "fused"} & {*optimizer.supported_impls}
     if "cpu" not in optimizer.supports_fused_on:
         available -= {"fused"}
@@ -283,7 +291,7 @@ def _optimizer_samples(optimizer: Any, dtype: torch.dtype, change: TensorChange 
 
 
 def _optimizer_sample(optimizer: Any, options: Mapping[str, Any], dtype: torch.dtype) -> SampleCall:
-    """Return some steps of an optimizer."""
+    """Return the sample that performs `STEPS` steps of an optimizer with these options."""
 
     def call(dtype: torch.dtype, device: str, seed: int) -> Any:
         generator = torch.Generator().manual_seed(0)
@@ -313,7 +321,7 @@ def _optimizer_sample(optimizer: Any, options: Mapping[str, Any], dtype: torch.d
 
 
 def _optimizer_errors(optimizer: Any, dtype: torch.dtype, change: TensorChange | None) -> Iterator[SampleCall]:
-    """Yield the options of an optimizer that raise exceptions."""
+    """Yield a sample for each set of options of an optimizer that raises an exception."""
     if optimizer.optim_error_inputs_func is None:
         return
     for invalid in optimizer.optim_error_inputs_func("cpu", dtype):
@@ -338,4 +346,7 @@ def _call_optimizer(optimizer: Any, arguments: Any, device: str, seed: int) -> A
 
 
 _VALID_SAMPLES = {"op": _operator_samples, "module": _module_samples, "optim": _optimizer_samples}
+"""The functions that yield the valid samples of an entry, by database."""
+
 _ERROR_SAMPLES = {"op": _operator_errors, "module": _module_errors, "optim": _optimizer_errors}
+"""The functions that yield the invalid samples of an entry, by database."""

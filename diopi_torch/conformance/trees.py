@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 TensorChange = Callable[[torch.Tensor], torch.Tensor]
-"""A function that returns another tensor in place of a tensor."""
+"""A function that returns a replacement for a tensor."""
 
 
 def map_tensors(change: TensorChange, value: Any) -> Any:
-    """Return a value with each tensor in it changed, also in lists, tuples and dictionaries."""
+    """Return a value in which each tensor is replaced by `change(tensor)`, also in lists, tuples and dictionaries."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -24,7 +24,7 @@ def map_tensors(change: TensorChange, value: Any) -> Any:
 
 
 def tensors_of(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in a value."""
+    """Yield the tensors in a value, also those in lists, tuples and the values of dictionaries."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, list | tuple | dict):
@@ -50,7 +50,7 @@ class TensorCopies:
         self.leaves: list[torch.Tensor] = []
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the copy of a CPU tensor."""
+        """Return a copy of a CPU tensor on the device, changed by the function `change`."""
         source = tensor.detach().resolve_conj().resolve_neg()
         copied = self._copy_strided(source) if source.layout is torch.strided else source.to(self._device, copy=True)
         if tensor.requires_grad:

@@ -1,8 +1,9 @@
 """The worker process of the conformance command: it runs groups of samples and prints an outcome for each sample.
 
-It reads a JSON object per line from the standard input: a group, and the positions of its samples. It writes a JSON
-array per line: `["samples", count]` at first, `["start", position]` before and `["end", position, outcome]` after each
-sample, and `["done"]`. If the process ends in between, the parent knows which sample has ended it.
+It writes a JSON array per line. The first line is `["ready"]`. It then reads a JSON object per line from the standard
+input: a group, and the numbers that select its samples. For each group it writes `["samples", count]`, then
+`["start", position]` before and `["end", position, outcome]` after each sample, and finally `["done"]`. If the process
+ends in between, the parent knows which sample has ended it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from diopi_torch.conformance.comparison import compare_with_cpu
 from diopi_torch.conformance.samples import SampleGroup, databases, samples_of
 
 Report = Callable[..., None]
-"""Writes the elements of an array for the parent."""
+"""A function that writes its arguments as a JSON array, which the parent process reads."""
 
 
 def choose_positions(group: SampleGroup, count: int, limit: int, seed: int) -> Sequence[int]:
@@ -38,8 +39,8 @@ def run_group(group: SampleGroup, limit: int, seed: int, first: int, report: Rep
         group: the group.
         limit: maximum number of samples; 0 for all of them.
         seed: the seed with which samples are drawn.
-        first: the first position to run; earlier ones have been run.
-        report: writes the outcomes.
+        first: the first position to run; samples at lower positions are skipped, because they have been run.
+        report: writes a line for the parent process.
     """
     samples = samples_of(group)
     report("samples", len(samples))

@@ -253,7 +253,7 @@ def _filter_positions(indices: Array) -> Array:
 
 @reference("diopiActiveRotatedFilterMmcv")
 def active_rotated_filter(input, indices):
-    """Return each filter in all rotations, (filters · rotations, channels · orientations, H, W), as `indices` states."""
+    """Return each filter in all rotations, (filters · rotations, channels · orientations, H, W), as `indices` lists."""
     p, q, o, *kernel = input.shape
     filter_positions = _filter_positions(indices)
     result = np.zeros((p, len(filter_positions), q, filter_positions.shape[1]))
