@@ -1,4 +1,8 @@
-"""Cases of MMCV's operators with orientation: pooling of rotated RoIs, feature alignment, active rotated filters."""
+"""Cases of MMCV's operators with orientation: pooling of rotated RoIs, feature alignment, active rotated filters.
+
+A region of interest (RoI) is divided into bins, and a function pools the features in each bin. A template describes
+cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -26,10 +30,10 @@ from diopi_test.cases.template import (
 from diopi_test.cases.tensors import zeros
 
 F64, I32 = Dtype.float64, Dtype.int32
-"""The element types of auxiliary tensors and of indices."""
+"""Short names for the element types of auxiliary tensors and of indices."""
 
 FEATURES = normal()
-"""Normally distributed features."""
+"""The domain of normally distributed features."""
 
 ANY_ANGLE = uniform(-3, 3)
 """A domain of angles in radians. The range is nearly a full turn."""
@@ -45,11 +49,16 @@ class RotatedSizes:
         shape: The shape of the features: samples, channels, height and width.
         bins: The numbers of bins along the regions' height and width.
         regions: The number of random regions.
-        scale, ratio, aligned, clockwise, orientations: The arguments of the functions.
+        scale: The argument spatial_scale, the size of the features relative to the image.
+        ratio: The number of samples per bin along an axis. If it is 0 or negative, the number depends on the size of a
+            region.
+        aligned: Whether regions are moved by half a cell.
+        clockwise: Whether angles count clockwise.
+        orientations: The number of orientations of rotation-invariant pooling.
         centers: The minimum and maximum coordinate of a center, as a fraction of the size of the features.
         extent: The minimum and maximum side of a region, in elements per bin.
         angles: The domain of the angles.
-        fixed_regions: The regions; empty if they are random.
+        fixed_regions: The regions (image, x, y, width, height, angle); empty if they are random.
         features: The domain of the features.
     """
 
@@ -74,7 +83,7 @@ class RotatedSizes:
 
     @property
     def rois(self) -> Mapping[str, TensorTemplate]:
-        """Return the fixed or the random regions."""
+        """Return the argument `rois` with fixed or random regions, and the arguments from which it is computed."""
         if self.fixed_regions:
             return {"rois": tensor(self.region_count, 6, compute=lambda values: self.fixed_regions)}
         return {
@@ -85,7 +94,16 @@ class RotatedSizes:
         }
 
     def _regions(self, values: Values) -> Any:
-        """Return the regions; if ratio ≤ 0, no side is near a length at which the number of samples changes."""
+        """Return the random regions as rows (image, x, y, width, height, angle).
+
+        If `ratio` is 0 or negative, no side is near a length at which the number of samples changes.
+
+        Args:
+            values: The values of the arguments `_centers`, `_sizes` and `_angles`.
+
+        Returns:
+            An array of the shape (regions, 6).
+        """
         sizes = values["_sizes"]
         if self.ratio <= 0:
             sizes = np.floor(sizes) + 0.3 + 0.4 * (sizes % 1)
@@ -96,7 +114,15 @@ class RotatedSizes:
 
 
 def rotated_arguments(template: CaseTemplate[RotatedSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of rotated and rotation-invariant RoiAlign and of their gradients for a template."""
+    """Return the arguments of rotated and rotation-invariant RoiAlign and of their gradients for a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the gradient.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for all four functions.
+    """
     sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     (height, width), ratio = sizes.bins, sizes.ratio
@@ -116,22 +142,28 @@ def rotated_arguments(template: CaseTemplate[RotatedSizes], dtype: Dtype) -> Map
 
 
 ROTATED_SMOKE = CaseTemplate("rotated", RotatedSizes(), **SMOKE_IN_ALL_DTYPES)
-"""Random rotated regions: a template of smoke cases in every element type."""
+"""A template of random rotated regions: smoke cases in every element type."""
 
 ROTATED_LEADING = ROTATED_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template of random rotated regions, in the leading element type and without smoke cases."""
 
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
-"""Integers other than 0, so that a sum of their products is +0 if it cancels or has no terms."""
+"""A domain of integers other than 0.
+
+A sum of their products is +0 and not −0 if it cancels or has no terms.
+"""
 
 NONZERO_INTEGERS = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
-"""Domains of small integers other than 0, whose averages are exact."""
+"""Domains by argument name: small integers other than 0, whose averages are exact."""
 
 UPRIGHT_REGIONS = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
-"""Regions (image, x, y, width, height, angle) that are not rotated, whose samples are at quarters of a cell."""
+"""Regions (image, x, y, width, height, angle) that are not rotated. Their samples are at halves of a cell."""
 
 EDGE_REGIONS = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
-"""Regions with samples at −1 and at the size of one axis, the last positions that count, and in the middle."""
+"""Regions (image, x, y, width, height, angle) that extend beyond the features.
+
+Along x, the first and the last samples are half a cell outside of the outermost cells.
+"""
 
 ROTATED_TEMPLATES = (
     ROTATED_SMOKE,
@@ -181,7 +213,18 @@ register(
 
 @dataclass(frozen=True, kw_only=True)
 class AlignmentSizes:
-    """Features, and one box per position; `RotatedSizes` explains the other attributes."""
+    """The sizes of rotated feature alignment, which has one box per position of the features.
+
+    Attributes:
+        shape: The shape of the features: samples, channels, height and width.
+        points: The number of sample points of a box: 1 (the center) or 5 (also the corners).
+        scale: The argument spatial_scale, the size of the features relative to the image.
+        centers: The minimum and maximum coordinate of a center, as a fraction of the size of the features.
+        extent: The minimum and maximum side of a box.
+        angles: The domain of the angles.
+        features: The domain of the features.
+        has_exact_positions: Whether centers and sides are multiples of half a cell, so that results can be exact.
+    """
 
     shape: tuple[int, int, int, int] = (2, 2, 3, 4)
     points: int = 5
@@ -193,7 +236,7 @@ class AlignmentSizes:
     has_exact_positions: bool = False
 
     def boxes(self, values: Values) -> Any:
-        """Return the boxes (y, x, width, height, angle)."""
+        """Return the boxes (y, x, width, height, angle) for the values of `_centers`, `_sizes` and `_angles`."""
         centers = values["_centers"] * np.array(self.shape[2:])
         lengths = np.concatenate([centers, values["_sizes"]], -1)
         if self.has_exact_positions:
@@ -202,7 +245,15 @@ class AlignmentSizes:
 
 
 def alignment_arguments(template: CaseTemplate[AlignmentSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the gradient.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     n, _, h, w = sizes.shape
     return {
@@ -219,15 +270,15 @@ def alignment_arguments(template: CaseTemplate[AlignmentSizes], dtype: Dtype) ->
 
 
 ALIGNMENT_SMOKE = CaseTemplate("corners", AlignmentSizes(), **SMOKE_IN_ALL_DTYPES)
-"""Boxes with five sample points: a template of smoke cases in every element type."""
+"""A template of boxes with five sample points: smoke cases in every element type."""
 
 ALIGNMENT_LEADING = ALIGNMENT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template of boxes with five sample points, in the leading element type and without smoke cases."""
 
 UPRIGHT_BOXES = ALIGNMENT_SMOKE.with_sizes(angles=choice([0.0]), has_exact_positions=True).replace(
     domains=NONZERO_INTEGERS, exact=True, smoke=False
 )
-"""Boxes that are not rotated, with exact sample positions."""
+"""A template of boxes that are not rotated, with exact results."""
 
 ALIGNMENT_TEMPLATES = (
     ALIGNMENT_SMOKE,
@@ -267,20 +318,42 @@ register(
 
 @dataclass(frozen=True)
 class RotatedFilterSizes:
-    """The sizes of filters: `shape` is (P, Q, O, kH, kW), for P outputs, Q inputs and O orientations."""
+    """The sizes of active rotated filters.
+
+    Attributes:
+        shape: The shape (P, Q, O, kH, kW) of the filters, for P outputs, Q inputs and O orientations.
+        rotations: The number of rotations of each filter.
+    """
 
     shape: tuple[int, int, int, int, int] = (2, 3, 2, 2, 3)
     rotations: int = 3
 
     def draw_permutations(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Draw one permutation of the entries of a filter per rotation; entries count from 1."""
+        """Return a random permutation of the entries of a filter per rotation, a domain. Entries count from 1.
+
+        Args:
+            rng: The random generator.
+            count: Not used; the fields determine the number of indices.
+            dtype: Not used.
+
+        Returns:
+            A vector of indices. The rotation varies fastest.
+        """
         entries = int(np.prod(self.shape[2:]))
         permutation_per_rotation = [rng.permutation(entries) + 1 for _ in range(self.rotations)]
         return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)
 
 
 def filter_arguments(template: CaseTemplate[RotatedFilterSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiActiveRotatedFilterMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiActiveRotatedFilterMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     p, q, o, *kernel = sizes.shape
     layout = template.layout
@@ -298,10 +371,10 @@ def filter_arguments(template: CaseTemplate[RotatedFilterSizes], dtype: Dtype) -
 
 
 FILTERS_SMOKE = CaseTemplate("filters", RotatedFilterSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 FILTERS_LEADING = FILTERS_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 FILTER_TEMPLATES = (
     FILTERS_SMOKE,

@@ -1,4 +1,8 @@
-"""Cases of MMCV's voxels: voxelization of points, reduction by voxel, and sparse convolution and pooling."""
+"""Cases of MMCV's voxels: voxelization of points, reduction by voxel, and sparse convolution and pooling.
+
+A voxel is a cell of a grid in space that contains points. A template describes cases that differ only in their element
+type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -18,25 +22,30 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal, zeros
 
 I32, F16, F32 = Dtype.int32, Dtype.float16, Dtype.float32
-"""Element types."""
+"""Short names for element types."""
 
 LEADING: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
-"""The fields of templates in the leading element type only, outside the smoke level."""
+"""The fields of templates in the leading element type and without smoke cases."""
 
 # Voxels
 
 
 @dataclass(frozen=True, kw_only=True)
 class VoxelGrid:
-    """Points in and around a grid.
+    """The sizes of a call that assigns points in and around a grid to voxels.
 
     Attributes:
-        points, features: The number of points, and the number of columns: x, y, z and features.
-        start, cell_size, cells: The grid.
+        points: The number of points.
+        features: The number of columns of a point: x, y, z and further features.
+        start: The coordinates (x, y, z) at which the grid starts.
+        cell_size: The size of a cell along x, y and z.
+        cells: The number of cells along x, y and z.
         margin: The number of cells beyond the grid, on either side, in which points may lie.
-        cell_fractions: The positions of points within a cell.
-        max_points, max_voxels: The maximum number of points per voxel, and of voxels.
-        deterministic: The argument of the function.
+        cell_fractions: The positions of points within a cell, as fractions of its size. They are not near the faces of
+            the cell, unless rounding cannot move a point to another cell.
+        max_points: The maximum number of points per voxel.
+        max_voxels: The maximum number of voxels.
+        deterministic: The argument of this name; false allows any order of points.
     """
 
     points: int = 50
@@ -51,21 +60,43 @@ class VoxelGrid:
     deterministic: bool = True
 
     def cells_along(self, axis: int) -> Domain:
-        """Return a domain of cells along an axis, in which cells of the grid occur three times as often as others."""
+        """Return a domain of cell numbers along an axis.
+
+        Args:
+            axis: The axis: 0, 1 or 2 for x, y or z.
+
+        Returns:
+            The domain. Cells of the grid occur three times as often as cells in the margin.
+        """
         count = self.cells[axis]
         has_outside_points = (*range(-self.margin, 0), *range(count, count + self.margin))
         return choice((*range(count),) * 3 + has_outside_points)
 
 
 def _points_in_cells(values: Mapping[str, Any]) -> Any:
-    """Return points in the cells `_x`, `_y`, `_z`, with features after the coordinates."""
+    """Return points (x, y, z, features) in the cells with the numbers `_x`, `_y` and `_z`.
+
+    Args:
+        values: The values of earlier arguments. `_fractions` contains the positions within the cells.
+
+    Returns:
+        An array with a row per point.
+    """
     cells = np.hstack([values[axis] for axis in ("_x", "_y", "_z")])
     positions = (cells + values["_fractions"]) * values["voxel_size"] + values["coors_range"][:3]
     return np.hstack([positions, values["_features"]])
 
 
 def voxel_arguments(template: CaseTemplate[VoxelGrid], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiHardVoxelizeMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiHardVoxelizeMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to results.
+        dtype: Not used; points and voxels have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     grid = template.sizes
     start, cell_size, layout, result = (
         np.array(grid.start),
@@ -91,17 +122,17 @@ def voxel_arguments(template: CaseTemplate[VoxelGrid], dtype: Dtype) -> Mapping[
 
 
 def cell_arguments(template: CaseTemplate[VoxelGrid], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiDynamicVoxelizeMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiDynamicVoxelizeMmcv`, which computes the cell of each point."""
     grid = template.sizes
     coordinates = zeros(grid.points, 3, dtype=I32, layout=template.result_layout)
     return {**voxel_arguments(template, dtype), "coors": coordinates}
 
 
 VOXELS_SMOKE = CaseTemplate("points", VoxelGrid(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 VOXELS_LEADING = VOXELS_SMOKE.replace(**LEADING)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 VOXEL_TEMPLATES = (
     VOXELS_SMOKE,
@@ -125,7 +156,7 @@ VOXEL_TEMPLATES = (
     ),
     VOXELS_LEADING.with_sizes("no-points", points=0),
 )
-"""The small templates of both voxelizations."""
+"""The templates that both voxelizations have, except for the large ones."""
 
 LIMIT_TEMPLATES = (
     VOXELS_LEADING.with_sizes("all-voxels", max_voxels=30),
@@ -136,17 +167,17 @@ LIMIT_TEMPLATES = (
     VOXELS_LEADING.with_sizes("few-cells", cells=(2, 1, 1), points=60, max_points=7),
     VOXELS_LEADING.with_sizes("no-voxels", max_voxels=0),
 )
-"""Templates of the limits of voxels and of points per voxel, for `diopiHardVoxelizeMmcv`."""
+"""Templates of `diopiHardVoxelizeMmcv` with other limits of voxels and of points per voxel."""
 
 
 def with_any_order(template: CaseTemplate[VoxelGrid]) -> CaseTemplate[VoxelGrid]:
-    """Return the template with `deterministic` false, so that points may be taken in any order."""
+    """Return the template with `deterministic` false, so that a function may use the points in any order."""
     label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
     return template.with_sizes(label, deterministic=False)
 
 
 NONE_INSIDE_REASONS = {"none-inside": "no point is in the grid"}
-"""The reason why wrong results can pass a case (`non_discriminating`), by label."""
+"""Why wrong results can pass the case with this label (`Case.non_discriminating`)."""
 
 FEW_POINTS_REASONS = {
     "one-cell|in-any-order-one-cell": "the only cell is (0, 0, 0)",
@@ -155,12 +186,12 @@ FEW_POINTS_REASONS = {
     "few-cells|in-any-order-few-cells": "two of three coordinates of each cell are 0",
     "no-voxels": "no voxel is created",
 }
-"""Further reasons for `diopiHardVoxelizeMmcv`, by a pattern of labels."""
+"""Why wrong results of `diopiHardVoxelizeMmcv` can pass a case, by a regular expression for labels."""
 
 MANY_POINTS = VOXELS_LEADING.with_sizes(
     "many-points", points=100_003, cells=(41, 37, 13), max_points=7, max_voxels=12_007
 ).replace(large=True)
-"""A large template."""
+"""A large template with many points."""
 
 LARGE_POINTS = (
     MANY_POINTS,
@@ -168,7 +199,7 @@ LARGE_POINTS = (
         "half-many-features", points=4099, features=67, cells=(7, 5, 3), max_points=53, max_voxels=101
     ).replace(dtypes=(F16,)),
 )
-"""The templates of both voxelizations in the level `large`."""
+"""The large templates of both voxelizations."""
 
 ANY_ORDER_TEMPLATES = (
     *VOXEL_TEMPLATES[:5],
@@ -176,7 +207,7 @@ ANY_ORDER_TEMPLATES = (
     *LIMIT_TEMPLATES[:-1],
     MANY_POINTS.with_sizes(points=20_011).replace(layout=strided),
 )
-"""The templates that are also run with `deterministic` false."""
+"""The templates that also have a copy with `deterministic` false."""
 
 register(
     "diopiHardVoxelizeMmcv",
@@ -197,18 +228,19 @@ register(
 # Reduction by voxel
 
 SUM, MEAN, MAXIMUM = range(3)
-"""The values of reduce_type."""
+"""The values of the argument reduce_type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VoxelReduction:
-    """Points with coordinates of voxels and with features, which the function reduces by voxel.
+    """The sizes of a call that reduces the features of points by voxel.
 
     Attributes:
-        points, channels: The sizes of the features.
+        points: The number of points.
+        channels: The number of features of a point.
         grid: The sizes of the grid of voxels.
         has_outside_points: Whether some points have negative coordinates, which means that they are in no voxel.
-        reduce_type: The number of the reduction.
+        reduce_type: The argument reduce_type: `SUM`, `MEAN` or `MAXIMUM`.
     """
 
     points: int = 30
@@ -218,9 +250,9 @@ class VoxelReduction:
     reduce_type: int = SUM
 
     def coordinates(self) -> Any:
-        """Return the coordinates of the points.
+        """Return the voxel of each point, an array with a row of coordinates per point.
 
-        Some points share a voxel, and some have negative coordinates if `has_outside_points`.
+        Some points share a voxel. If `has_outside_points` is true, some points have a negative coordinate.
         """
         rng = np.random.default_rng(self.points + len(self.grid))
         rows = rng.integers(0, self.grid, (self.points, len(self.grid)))
@@ -230,7 +262,7 @@ class VoxelReduction:
         return rows
 
     def voxel_count(self) -> int:
-        """Return the number of different voxels with points."""
+        """Return the number of different voxels that contain points."""
         return len({tuple(row) for row in self.coordinates().tolist() if min(row) >= 0})
 
 
@@ -245,11 +277,20 @@ def reduce_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Ma
 
 
 def reduce_backward_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiDynamicPointToVoxelBackwardMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiDynamicPointToVoxelBackwardMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name. The forward function computes the results that the gradient receives.
+    """
     sizes = template.sizes
     inputs, rows, layout = reduce_arguments(template, dtype), sizes.voxel_count(), template.layout
 
     def forward(result: str) -> ResultOf:
+        """Return the result of the forward function with this name."""
         return ResultOf("diopiDynamicPointToVoxelMmcv", result, argument_names={"coors": "_coors"})
 
     return {
@@ -264,20 +305,23 @@ def reduce_backward_arguments(template: CaseTemplate[VoxelReduction], dtype: Dty
 
 
 SMALL_INTEGERS = {"feats": integer_values(-9, 9), "grad_reduced_feats": integer_values(-9, 9)}
-"""Domains of small integers, whose sums are exact."""
+"""Domains by argument name: small integers, whose sums are exact."""
 
 SUM_SMOKE = CaseTemplate("sum", VoxelReduction(), **SMOKE_IN_ALL_DTYPES)
-"""Sums by voxel: a template of smoke cases in every element type."""
+"""A template of sums by voxel: smoke cases in every element type."""
 
 MEAN_SMOKE = SUM_SMOKE.with_sizes("mean", reduce_type=MEAN)
-"""Means by voxel: a template of smoke cases in every element type."""
+"""A template of means by voxel: smoke cases in every element type."""
 
 MAXIMUM_SMOKE = SUM_SMOKE.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SMALL_INTEGERS, exact=True)
-"""Maxima by voxel, which several points of a voxel attain: an exact smoke case in every element type."""
+"""A template of maxima by voxel: exact smoke cases in every element type.
+
+Because the features are small integers, several points of a voxel attain the maximum.
+"""
 
 
 def varied_templates(template: CaseTemplate[VoxelReduction]) -> list[CaseTemplate[VoxelReduction]]:
-    """Return the template with several layouts, sizes and numbers of points."""
+    """Return the template, and copies with other layouts, sizes and numbers of points in the leading element type."""
     label, leading = template.label, template.replace(**LEADING)
     return [
         template,
@@ -312,7 +356,7 @@ REDUCTION_TEMPLATES = (
 NO_POINT_INSIDE = SUM_SMOKE.with_sizes("none-kept", points=5).replace(
     arguments={"coors": literal(np.full((5, 3), -1), I32)}, smoke=False
 )
-"""Points that are all outside the grid."""
+"""A template of points that are all outside of the grid."""
 
 register(
     "diopiDynamicPointToVoxelMmcv",
@@ -334,12 +378,17 @@ register(
 class SparseSizes:
     """The sizes of a sparse convolution or pooling.
 
+    A sparse function has a list of pairs (input row, result row) for each position of the kernel. It applies the
+    weights of the position to these pairs.
+
     Attributes:
-        rows, output_rows: The numbers of rows of the features and of the result.
-        input_channels, output_channels: The numbers of input and output channels.
+        rows: The number of rows of the features.
+        output_rows: The number of rows of the result.
+        input_channels: The number of columns of the features.
+        output_channels: The number of columns of the result.
         kernel: The sizes of the kernel.
-        max_pairs: The maximum number of pairs (input row, result row) per position of the kernel.
-        inverse, submanifold: The arguments of the function.
+        max_pairs: The maximum number of pairs per position of the kernel.
+        inverse, submanifold: The arguments `_inverse` and `_subM`.
     """
 
     rows: int = 7
@@ -352,7 +401,12 @@ class SparseSizes:
     submanifold: int = 0
 
     def index_pairs(self) -> tuple[Any, Any]:
-        """Return pairs (positions, 2, pairs) with −1 for none, and their counts; rows differ at each position."""
+        """Return random pairs of rows, and the number of pairs of each position of the kernel.
+
+        Returns:
+            An array (positions, 2, max_pairs), in which −1 stands for no row, and a vector of counts. No row occurs
+                twice at a position.
+        """
         positions = int(np.prod(self.kernel))
         rng = np.random.default_rng(positions + self.rows + self.output_rows)
         ends = (self.output_rows, self.rows) if self.inverse else (self.rows, self.output_rows)
@@ -368,7 +422,15 @@ class SparseSizes:
 
 
 def conv_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of the sparse convolutions for the sizes of a template."""
+    """Return the arguments of both sparse convolutions for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: Not used; floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     (pairs, counts), layout = sizes.index_pairs(), template.layout
     return {
@@ -384,16 +446,16 @@ def conv_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping
 
 
 CONVOLUTION_SMOKE = CaseTemplate("plain", SparseSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 CONVOLUTION_LEADING = CONVOLUTION_SMOKE.replace(**LEADING)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 LARGE_CUBE = CONVOLUTION_LEADING.with_sizes(kernel=(3, 3, 3)).replace(large=True)
-"""A large template with a kernel of 3 × 3 × 3."""
+"""A large template with a kernel of 3 × 3 × 3, without the numbers of rows."""
 
 EXACT_OPERANDS = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values(-3, 3))
-"""Domains of small integers, whose sums of products are exact."""
+"""Domains by argument name: small integers, whose sums of products are exact."""
 
 CONVOLUTION_TEMPLATES = (
     CONVOLUTION_SMOKE,
@@ -474,7 +536,15 @@ def pool_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping
 
 
 def pool_backward_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiIndiceMaxpoolBackwardMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiIndiceMaxpoolBackwardMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments by name. The forward function computes `outFeatures`.
+    """
     sizes = template.sizes
     rows, layout = (sizes.output_rows, sizes.input_channels), template.layout
     forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.output_rows})
@@ -493,10 +563,10 @@ def with_integers(template: CaseTemplate[SparseSizes]) -> CaseTemplate[SparseSiz
 
 
 POOL_SMOKE = CONVOLUTION_SMOKE.with_sizes("plain", kernel=(3, 3))
-"""A pooling of the default sizes: a template of smoke cases in every element type."""
+"""A template of maximum pooling with the default sizes: smoke cases in every element type."""
 
 POOL_LEADING = POOL_SMOKE.replace(**LEADING)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template of maximum pooling, in the leading element type and without smoke cases."""
 
 POOL_TEMPLATES = (
     POOL_SMOKE,
@@ -524,11 +594,11 @@ POOL_TEMPLATES = (
         dtypes=(F16,), layout=strided
     ),
 )
-"""The templates of the maximum pooling."""
+"""The templates of maximum pooling."""
 
 register("diopiIndiceMaxpoolMmcv", templates=POOL_TEMPLATES, derive=pool_arguments)
 POOL_GRADIENT_TEMPLATES = [with_integers(pool) for pool in POOL_TEMPLATES]
-"""The templates of the gradient of the maximum pooling."""
+"""The templates of the gradient of maximum pooling."""
 
 register("diopiIndiceMaxpoolBackwardMmcv", templates=POOL_GRADIENT_TEMPLATES, derive=pool_backward_arguments)
 

@@ -1,4 +1,8 @@
-"""Cases of BorderAlign, which takes the maximum of the sample points on each border of a box, and of its gradient."""
+"""Cases of BorderAlign, which takes the maximum of the sample points on each border of a box, and of its gradient.
+
+A feature map has a box per position (h, w), and separate channels for each of the four borders of a box. A template
+describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -20,14 +24,15 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class BorderSizes:
-    """The sizes of a case.
+    """The sizes of a call of BorderAlign, from which `border_arguments` derives the arguments.
 
     Attributes:
-        shape: The shape of the features of one of four borders, (N, C, H, W).
-        pool_size: The argument pool_size.
-        extent: The minimum and maximum side of a box.
-        starts: The minimum and maximum coordinate at which a box starts.
-        has_quarter_coordinates: Whether all coordinates are multiples of a quarter of a cell.
+        shape: The shape of the features of one border, (N, C, H, W). The input has 4 · C channels.
+        pool_size: The argument pool_size, the number of intervals between the sample points of a border.
+        extent: The minimum and maximum side of a box, in cells. A negative side gives a box that ends before it begins.
+        starts: The minimum and maximum coordinate at which a box begins, in cells.
+        has_quarter_coordinates: Whether all coordinates are multiples of a quarter of a cell, so that results can be
+            exact.
     """
 
     shape: tuple[int, int, int, int] = (2, 2, 3, 4)
@@ -37,13 +42,28 @@ class BorderSizes:
     has_quarter_coordinates: bool = False
 
     def boxes(self, values: Values) -> Any:
-        """Return boxes (x1, y1, x2, y2) from their first corners and sizes."""
+        """Return the boxes (x1, y1, x2, y2) as an array.
+
+        Args:
+            values: The values of earlier arguments: `_starts` contains the first corners, and `_sizes` the sides.
+
+        Returns:
+            An array of the shape (N, H · W, 4).
+        """
         corners = np.concatenate([values["_starts"], values["_starts"] + values["_sizes"]], -1)
         return np.rint(4 * corners) / 4 if self.has_quarter_coordinates else corners
 
 
 def border_arguments(template: CaseTemplate[BorderSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiBorderAlignMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiBorderAlignMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the gradient.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions. The forward function computes `argmax_idx` for the gradient.
+    """
     sizes = template.sizes
     n, c, h, w = sizes.shape
     maps = tensor(n, 4 * c, h, w, domain=distinct, layout=template.layout)
@@ -62,10 +82,10 @@ def border_arguments(template: CaseTemplate[BorderSizes], dtype: Dtype) -> Mappi
 
 
 BOXES_SMOKE = CaseTemplate("boxes", BorderSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 BOXES_LEADING = BOXES_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 BORDER_TEMPLATES = (
     BOXES_SMOKE,
@@ -91,7 +111,7 @@ BORDER_TEMPLATES = (
     BOXES_LEADING.with_sizes("no-channels", shape=(2, 0, 3, 4)),
     BOXES_LEADING.with_sizes("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)).replace(large=True),
 )
-"""The templates of the function and of its gradient."""
+"""The templates of BorderAlign and of its gradient."""
 
 register(
     "diopiBorderAlignMmcv",

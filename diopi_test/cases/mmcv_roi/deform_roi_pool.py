@@ -1,4 +1,8 @@
-"""Cases of DeformRoiPool, which moves the samples of each bin by offsets, and of its gradient."""
+"""Cases of DeformRoiPool, which moves the samples of each bin by offsets, and of its gradient.
+
+A bin is a part of a region. A sample is a point of a bin at which the function interpolates the features. A template
+describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,22 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True)
 class GridRegions(Regions):
-    """Regions of whole cells, aligned with cells; their samples are inside the features and between the cells."""
+    """Regions with bins of whole cells, whose samples are inside the features and between the cells.
+
+    The derivatives of the samples jump at the positions of cells. The gradient of DeformRoiPool therefore uses these
+    regions.
+    """
 
     def _regions(self, values: Values) -> Any:
-        """Return regions of whole cells, (regions, 5)."""
+        """Return the regions as rows (image, x1, y1, x2, y2).
+
+        Args:
+            values: The values of earlier arguments: `_starts` contains the begin of each region as a fraction of the
+                features, and `_sizes` the size of its bins in cells.
+
+        Returns:
+            An array of the shape (regions, 5).
+        """
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.5
         high = low + np.floor(values["_sizes"]) * np.array(self.bins[::-1])
         samples = np.arange(self.region_count)[::-1, np.newaxis] % self.shape[0]
@@ -30,7 +46,15 @@ class GridRegions(Regions):
 
 
 def deform_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiDeformRoiPoolMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiDeformRoiPoolMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     shape = (sizes.region_count, 2, *sizes.bins)
     offset = None if sizes.offset is None else tensor(*shape, domain=sizes.offset, layout=template.layout)
@@ -48,16 +72,16 @@ GRID_SMOKE = CaseTemplate(
     GridRegions(shape=(2, 2, 7, 8), bins=(2, 2), extent=(1, 3), starts=(0, 0.25), gamma=0.03125, offset=uniform(-1, 1)),
     **SMOKE_IN_ALL_DTYPES,
 )
-"""Regions of whole cells: a template of smoke cases in every element type."""
+"""A template of regions of whole cells: smoke cases in every element type."""
 
 GRID_LEADING = GRID_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template of regions of whole cells, in the leading element type and without smoke cases."""
 
 EMPTY_OFFSETS = {"offset": tensor(0), "grad_offset": zeros(0)}
-"""Offsets without elements."""
+"""Arguments with offsets that have no elements."""
 
 THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "starts": (0, 0.12), "gamma": 0.015625}
-"""Bins of three cells, so that the mean depends on the number of samples."""
+"""Sizes for which bins are three cells long, so that the mean depends on the number of samples."""
 
 SHIFTED_TEMPLATES = (
     GRID_SMOKE,
@@ -82,10 +106,10 @@ SHIFTED_TEMPLATES = (
         large=True
     ),
 )
-"""The templates of the function and of its gradient: samples inside the features and between the cells."""
+"""The templates of the function and of its gradient. All samples are inside the features and between the cells."""
 
 ANYWHERE_TEMPLATE = REGION_LEADING.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
-"""Regions whose shifted samples may lie outside the features."""
+"""A template of regions whose shifted samples may lie outside the features."""
 
 ANYWHERE_TEMPLATES = (
     ANYWHERE_TEMPLATE,
@@ -93,7 +117,7 @@ ANYWHERE_TEMPLATES = (
     ANYWHERE_TEMPLATE.with_sizes("anywhere-flat", fixed_regions=FLAT_REGIONS, ratio=0),
     ANYWHERE_TEMPLATE.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
 )
-"""Templates of the function only: samples anywhere, also outside the features."""
+"""Templates of the function, but not of its gradient: samples may lie anywhere, also outside the features."""
 
 register("diopiDeformRoiPoolMmcv", templates=(*SHIFTED_TEMPLATES, *ANYWHERE_TEMPLATES), derive=deform_arguments)
 register(

@@ -1,4 +1,8 @@
-"""Cases of precise RoI pooling, and of its gradients by the features and by the regions."""
+"""Cases of precise RoI pooling, and of its gradients by the features and by the regions.
+
+Precise pooling integrates the interpolated features over each bin of a region. A template describes cases that differ
+only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,15 @@ from diopi_test.cases.tensors import zeros
 
 
 def prroi_pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiPrroiPoolMmcv` and its gradients for the sizes of a template."""
+    """Return the arguments of `diopiPrroiPoolMmcv` and its gradients for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for all three functions. The forward function computes `output` for the gradients.
+    """
     sizes = template.sizes
     forward = ResultOf("diopiPrroiPoolMmcv", "output")
     return {
@@ -36,13 +48,16 @@ def prroi_pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mappi
 
 
 WHOLE_CELL_REGIONS = [1, 0, 0, 8, 4], [0, 2, -2, 6, 6]
-"""Regions (image, x1, y1, x2, y2) whose bins consist of half cells."""
+"""Regions (image, x1, y1, x2, y2) whose bins consist of whole cells at the scale 0.5, so that results are exact."""
 
 LONG_REGION, RISING_FEATURES = (
     ([0, 1.25, 0, 380, 1],),
     alternating_rows(800, uniform(0.5, 0.75), uniform(1, 1.5), uniform(2, 3)),
 )
-"""A region of 380 cells, and rising features, whose long sum reveals half-precision accumulation."""
+"""A region of 380 cells, and a domain of features that rise from channel group to channel group.
+
+The long sum of the region reveals a vendor that accumulates in half precision.
+"""
 
 PRROI_TEMPLATES = (
     REGION_SMOKE,
@@ -69,7 +84,7 @@ PRROI_TEMPLATES = (
     REGION_LEADING.with_sizes("no-regions", regions=0),
     PYRAMID,
 )
-"""The templates of precise pooling and of its gradients."""
+"""The templates of precise pooling and of both gradients."""
 
 register(
     "diopiPrroiPoolMmcv",

@@ -1,4 +1,9 @@
-"""Shared parts of the cases of pooling: random or fixed regions of interest, and the arguments of all functions."""
+"""Shared parts of the cases of RoI pooling: regions of interest, and the arguments of all functions.
+
+A region of interest (RoI) is a row (image, x1, y1, x2, y2). It is divided into bins, and a function pools the features
+in each bin. Regions are random or fixed. A template describes cases that differ only in their element type
+(`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -14,26 +19,26 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import zeros
 
 F64, I32 = Dtype.float64, Dtype.int32
-"""The element types of auxiliary tensors and of positions."""
+"""Short names for the element types of auxiliary tensors and of positions."""
 
 MAXIMUM, MEAN = 0, 1
 """The values of the argument pool_mode."""
 
 FEATURES = normal()
-"""Normally distributed features."""
+"""The domain of normally distributed features."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regions(Pooling):
-    """The sizes and attributes of a call of one of MMCV's functions that pool features in regions of interest.
+    """The sizes and attributes of a call of MMCV's functions that pool features in regions of interest.
 
     Attributes:
-        pool_mode: The argument pool_mode.
+        pool_mode: The argument pool_mode: `MAXIMUM` or `MEAN`.
         features: The domain of the features.
         fixed_regions: The regions (image, x1, y1, x2, y2); empty if they are random.
-        has_argmax_tensors: Whether a call that computes means also gets tensors for the positions of maxima.
-        gamma: The argument gamma of DeformRoiPool.
-        offset: The domain of the offsets of DeformRoiPool; None without offsets.
+        has_argmax_tensors: Whether a call that computes means also has tensors for the positions of maxima.
+        gamma: The argument gamma of DeformRoiPool, the factor of offsets.
+        offset: The domain of the offsets of DeformRoiPool; None for a call without offsets.
     """
 
     pool_mode: int = MEAN
@@ -54,14 +59,28 @@ class Regions(Pooling):
         return len(self.fixed_regions) or self.regions
 
     def rois(self, layout: Layout) -> Mapping[str, TensorTemplate]:
-        """Return the fixed or the random regions."""
+        """Return the argument `rois`, and the arguments from which it is computed.
+
+        Args:
+            layout: The layout of random regions. Fixed regions are contiguous.
+
+        Returns:
+            The arguments by name.
+        """
         if self.fixed_regions:
             return {"rois": tensor(self.region_count, 5, compute=lambda values: self.fixed_regions)}
         return self.drawn_regions(layout)
 
 
 def shared_arguments(template: CaseTemplate[Regions]) -> dict[str, Any]:
-    """Return the arguments that MMCV's pooling functions share, by parameter name."""
+    """Return the arguments that MMCV's pooling functions share, for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the gradient.
+
+    Returns:
+        The arguments by name. `_input` equals `input`, for gradients that need a result of the forward function.
+    """
     sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     return {
@@ -77,27 +96,33 @@ def shared_arguments(template: CaseTemplate[Regions]) -> dict[str, Any]:
 
 
 REGION_SMOKE = CaseTemplate("mean", Regions(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
-"""A template of smoke cases in every element type, which average the features in random regions."""
+"""A template of means of the features in random regions: smoke cases in every element type."""
 
 REGION_LEADING = REGION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The template `REGION_SMOKE` in the leading element type only, without smoke cases."""
+"""A template of means in random regions, in the leading element type and without smoke cases."""
 
 PYRAMID = REGION_LEADING.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(large=True)
-"""A template of the level `large`, with the sizes of a feature pyramid."""
+"""A large template with the sizes of a feature pyramid."""
 
 NONZERO_NUMBERS = choice([-4, -3, -2, -1, 1, 2, 3, 4])
-"""Integers other than 0, so that a sum of their products is +0 if it cancels or has no terms."""
+"""A domain of integers other than 0.
+
+A sum of their products is +0 and not −0 if it cancels or has no terms.
+"""
 
 NONZERO_INTEGERS = dict.fromkeys(("input", "_input", "grad_output"), NONZERO_NUMBERS)
-"""Domains of small integers other than 0, whose averages are exact."""
+"""Domains by argument name: small integers other than 0, whose averages are exact."""
 
 FLAT_REGIONS = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
-"""Three regions, two of which end before they begin. They have no samples if the number follows from the extent."""
+"""Three regions, two of which end before they begin along one axis.
+
+These two regions have no samples if the number of samples depends on the size of a region.
+"""
 
 EXACT_REGIONS = REGION_SMOKE.with_sizes(
     "exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed_regions=HALVES
 ).replace(smoke=False)
-"""A template of regions whose samples lie at exact positions."""
+"""A template of regions whose samples lie at positions with exact interpolation."""
 
 INVERTED_REGIONS = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
-"""Four regions, of which the last three end before they begin; the last one covers nothing."""
+"""Four regions. The last three end before they begin along one axis or both, and the last region covers nothing."""

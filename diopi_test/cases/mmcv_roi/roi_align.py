@@ -1,4 +1,8 @@
-"""Cases of RoiAlign, which takes the mean or the maximum of the samples of each bin, and of its gradient."""
+"""Cases of RoiAlign, which takes the mean or the maximum of the samples of each bin, and of its gradient.
+
+A bin is a part of a region. A sample is a point of a bin at which the function interpolates the features. A template
+describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,16 @@ from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, sa
 
 
 def _position_tensor(sizes: Regions, result: str) -> TensorTemplate:
-    """Return the tensor of the positions of maxima: empty, unrelated, or computed by the forward function."""
+    """Return the argument of the gradient with the positions of maxima.
+
+    Args:
+        sizes: The sizes of the call.
+        result: The name of the positions: "argmax_y" or "argmax_x".
+
+    Returns:
+        For means, a tensor that the function ignores, which is empty unless `has_argmax_tensors` is true. For maxima, a
+            tensor that the forward function computes.
+    """
     if sizes.pool_mode == MEAN and not sizes.has_argmax_tensors:
         return tensor(0)
     if sizes.pool_mode == MEAN:
@@ -35,7 +48,15 @@ def _position_tensor(sizes: Regions, result: str) -> TensorTemplate:
 
 
 def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiRoiAlignMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiRoiAlignMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the gradient.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     return {
         **shared_arguments(template),
@@ -50,11 +71,18 @@ def align_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[st
 
 
 MAXIMUM_SMOKE = REGION_SMOKE.with_sizes("maximum", pool_mode=MAXIMUM, features=distinct)
-"""A template of smoke cases in every element type, which take the maximum of the samples."""
+"""A template of maxima of the samples: smoke cases in every element type."""
 
 
 def position_overrides(shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return result overrides that give the positions of maxima this shape, for calls that compute means."""
+    """Return overrides of the positions of maxima as results, for calls that compute means.
+
+    Args:
+        shape: The shape of both results.
+
+    Returns:
+        The overrides by result name.
+    """
     return dict.fromkeys(("argmax_y", "argmax_x"), ResultOverride(shape=shape))
 
 
@@ -68,7 +96,7 @@ MEAN_TEMPLATES = (
         results=position_overrides((3, 2, 2, 3)), smoke=True
     ),
 )
-"""Templates that take the mean of the samples."""
+"""Templates of means of the samples, but not of maxima."""
 
 BOTH_MODES_TEMPLATES = (
     REGION_LEADING.with_sizes("adaptive", shape=(2, 1, 5, 4), ratio=0),
@@ -85,24 +113,24 @@ BOTH_MODES_TEMPLATES = (
         layout=transposed, result_layout=strided
     ),
 )
-"""Templates for the mean and the maximum."""
+"""Templates that means and maxima have."""
 
 EXACT_EDGES = EXACT_REGIONS.with_sizes(
     "exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed_regions=EDGES
 )
-"""Regions whose samples lie at the edges of the features, at exact positions."""
+"""A template of regions whose samples lie at the edges of the features, at positions with exact interpolation."""
 
 LONG_TEMPLATE = REGION_LEADING.with_sizes("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
-"""Many regions and channels."""
+"""A template of many regions and channels."""
 
 UNALIGNED_TEMPLATE = REGION_SMOKE.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False).replace(
     smoke=False, **same_layout(strided)
 )
-"""Regions that are not moved by half a cell (`aligned` is false)."""
+"""A template of regions that are not moved by half a cell (`aligned` is false)."""
 
 
 def maximum_templates(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
-    """Return these templates with the mode maximum and with features that are all different."""
+    """Return copies of templates that compute maxima of features that are all different."""
     return [
         template.with_sizes(f"maximum-{template.label}", pool_mode=MAXIMUM, features=distinct) for template in templates
     ]
@@ -115,10 +143,10 @@ ALL_BOTH_MODES_TEMPLATES = (
     *BOTH_MODES_TEMPLATES,
     LONG_TEMPLATE,
 )
-"""All templates that are used both for the mean and for the maximum."""
+"""All templates that means and maxima have, including the exact templates."""
 
 LARGE_MAXIMUM = PYRAMID.with_sizes("maximum", pool_mode=MAXIMUM, features=distinct, regions=17)
-"""A template of the level `large` for the maximum."""
+"""A large template of maxima."""
 
 ALIGN_TEMPLATES = (
     REGION_SMOKE,
@@ -129,6 +157,6 @@ ALIGN_TEMPLATES = (
     PYRAMID,
     LARGE_MAXIMUM,
 )
-"""The templates of the function and of its gradient."""
+"""The templates of RoiAlign and of its gradient."""
 
 register("diopiRoiAlignMmcv", "diopiRoiAlignBackwardMmcv", templates=ALIGN_TEMPLATES, derive=align_arguments)

@@ -1,4 +1,8 @@
-"""Cases of RoiPool, which takes the maximum of the cells of each bin, and of its gradient."""
+"""Cases of RoiPool, which takes the maximum of the cells of each bin, and of its gradient.
+
+A bin is a part of a region. Unlike RoiAlign, RoiPool does not interpolate: a bin covers whole cells of the features. A
+template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,21 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True)
 class CellRegions(Regions):
-    """Regions whose bins have no edge near an edge of a cell, where rounding could change which cells they cover."""
+    """Regions whose bins have no edge near an edge of a cell.
+
+    Near an edge of a cell, rounding could change which cells a bin covers.
+    """
 
     def _regions(self, values: Values) -> Any:
-        """Return regions whose bins have no edge near an edge of a cell, (regions, 5)."""
+        """Return the regions as rows (image, x1, y1, x2, y2).
+
+        Args:
+            values: The values of earlier arguments: `_starts` contains the begin of each region as a fraction of the
+                features, and `_sizes` the size of its bins in cells.
+
+        Returns:
+            An array of the shape (regions, 5).
+        """
         low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.2
         widths = np.floor(values["_sizes"]) + 0.25 * np.ceil(3 * (values["_sizes"] % 1))
         high = low + widths * np.array(self.bins[::-1])
@@ -32,7 +47,15 @@ class CellRegions(Regions):
 
 
 def pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiRoiPoolMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiRoiPoolMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to results.
+        dtype: Not used; floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name. The results contain zeros before the call.
+    """
     sizes = template.sizes
     results = {
         name: zeros(*sizes.result_shape, dtype=dtype, layout=template.result_layout)
@@ -42,11 +65,19 @@ def pool_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str
 
 
 RESULT_DTYPES = {"output": None, "argmax": I32}
-"""The element types of the results; None stands for the type of the input."""
+"""By result of the forward function, its element type; None stands for the type of the input."""
 
 
 def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiRoiPoolBackwardMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiRoiPoolBackwardMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the gradient.
+        dtype: Not used; floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name. The forward function computes `argmax`, the positions of the maxima.
+    """
     sizes = template.sizes
     forward = ResultOf(
         "diopiRoiPoolMmcv",
@@ -58,13 +89,17 @@ def pool_backward_arguments(template: CaseTemplate[Regions], dtype: Dtype) -> Ma
 
 
 CELLS_SMOKE = CaseTemplate("cells", CellRegions(shape=(2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes and features that are all different: smoke cases in every element type."""
 
 CELLS_LEADING = CELLS_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 CELL_EDGE_REGIONS = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
-"""Regions whose bins begin and end at the edges of cells; the last one lies partly outside."""
+"""Regions (image, x1, y1, x2, y2) of whole cells.
+
+The bins of the first two regions begin and end exactly at edges of cells. The last region is partly outside of the
+features.
+"""
 
 POOL_TEMPLATES = (
     CELLS_SMOKE,
@@ -91,7 +126,7 @@ POOL_TEMPLATES = (
         large=True
     ),
 )
-"""The templates of the function and of its gradient."""
+"""The templates of RoiPool and of its gradient."""
 
 register("diopiRoiPoolMmcv", templates=POOL_TEMPLATES, derive=pool_arguments)
 register(

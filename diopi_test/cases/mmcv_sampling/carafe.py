@@ -1,4 +1,7 @@
-"""Cases of CARAFE, upsampling with a separate kernel for each position, and of its gradient."""
+"""Cases of CARAFE, upsampling with a separate kernel for each position, and of its gradient.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,11 @@ class CarafeSizes:
 
     Attributes:
         shape: The shape of the features, (N, C, H, W).
-        kernel_size, groups, scale: The size of the kernels, the number of groups of channels, and the scale.
+        kernel_size: The size of a kernel along both axes.
+        groups: The number of groups of channels. All channels of a group have the same kernel.
+        scale: The factor of both axes.
         workspace_shape: The shape of the workspace tensors.
-        has_flat_rows: Whether the features with channels last are declared as a vector.
+        has_flat_rows: Whether the tensor `rfeatures`, the features with channels last, has one axis.
     """
 
     shape: Shape4 = (2, 2, 2, 3)
@@ -40,7 +45,15 @@ class CarafeSizes:
 
 
 def carafe_arguments(template: CaseTemplate[CarafeSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of both forms of CARAFE and of their gradients for the sizes of a template."""
+    """Return the arguments of both forms of CARAFE and of their gradients for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for all four functions.
+    """
     sizes = template.sizes
     n, c, h, w = sizes.shape
     masks, output = (
@@ -68,13 +81,13 @@ def carafe_arguments(template: CaseTemplate[CarafeSizes], dtype: Dtype) -> Mappi
 
 
 UPSAMPLING_SMOKE = CaseTemplate("plain", CarafeSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 UPSAMPLING_LEADING = UPSAMPLING_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 SMALL_INTEGER_MAPS = dict.fromkeys(("features", "rfeatures", "masks", "top_grad"), SMALL_INTEGERS)
-"""Domains of small integers, whose sums of products are exact."""
+"""Domains by argument name: small integers, whose sums of products are exact."""
 
 UPSAMPLING_TEMPLATES = (
     UPSAMPLING_SMOKE,
@@ -111,7 +124,7 @@ UPSAMPLING_TEMPLATES = (
         layout=strided, dtypes=F16, large=True
     ),
 )
-"""The templates of both forms and of their gradients; long sums reveal half-precision accumulation."""
+"""The templates of both forms of CARAFE and of their gradients. Long sums reveal half-precision accumulation."""
 
 register(
     "diopiCarafeMmcv",

@@ -1,4 +1,7 @@
-"""Cases of the correlation of patches of two feature maps, and of its gradient."""
+"""Cases of the correlation of patches of two feature maps, and of its gradient.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,17 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelationSizes:
-    """The sizes of a correlation; pairs are along H and along W."""
+    """The sizes of a correlation. Pairs are along H and along W.
+
+    Attributes:
+        shape: The shape of both feature maps, (N, C, H, W).
+        kernel: The sizes of the windows that are multiplied.
+        patch: The numbers of displacements of the second map.
+        padding: The number of cells added at either end of an axis.
+        dilation: The distances between neighboring elements of a window.
+        dilation_patch: The distances between neighboring displacements.
+        stride: The distances between neighboring windows.
+    """
 
     shape: Shape4 = (2, 2, 4, 5)
     kernel: Pair = (1, 1)
@@ -34,7 +47,15 @@ class CorrelationSizes:
 
 
 def correlation_arguments(template: CaseTemplate[CorrelationSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiCorrelationMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiCorrelationMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     pairs = {
         "k": sizes.kernel,
@@ -55,13 +76,13 @@ def correlation_arguments(template: CaseTemplate[CorrelationSizes], dtype: Dtype
 
 
 CORRELATION_SMOKE = CaseTemplate("plain", CorrelationSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 CORRELATION_LEADING = CORRELATION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 SMALL_INTEGER_MAPS = dict.fromkeys(("input1", "input2", "grad_output"), SMALL_INTEGERS)
-"""Domains of small integers, whose sums of products are exact."""
+"""Domains by argument name: small integers, whose sums of products are exact."""
 
 CORRELATION_TEMPLATES = (
     CORRELATION_SMOKE,
@@ -122,7 +143,10 @@ CORRELATION_TEMPLATES = (
         "half-kernel", shape=(2, 67, 23, 29), kernel=(3, 3), padding=(1, 1), stride=(2, 1)
     ).replace(dtypes=F16, large=True),
 )
-"""The templates; unequal sizes along H and W show a vendor that exchanges the axes."""
+"""The templates of correlation and of its gradient.
+
+Unequal sizes along H and W reveal a vendor that exchanges the axes.
+"""
 
 register(
     "diopiCorrelationMmcv",

@@ -1,4 +1,9 @@
-"""Cases of masked convolution, which computes only the selected positions of an image."""
+"""Cases of masked convolution, which computes only the selected positions of an image.
+
+`diopiMaskedIm2colMmcv` copies the windows at the selected positions into columns. `diopiMaskedCol2imMmcv` writes
+columns to the selected positions. A template describes cases that differ only in their element type
+(`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -18,11 +23,13 @@ from diopi_test.cases.tensors import literal, zeros
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedImage:
-    """An image (channels, height, width) of which some positions are selected.
+    """The sizes of an image in which some positions are selected.
 
     Attributes:
-        selected_count: The number of selected positions; None for all.
-        kernel, padding: The sizes along the height and the width.
+        image: The numbers of channels, the height and the width of the image.
+        selected_count: The number of selected positions; None for all positions.
+        kernel: The sizes of a window along the height and the width.
+        padding: The number of cells added at either end of the height and the width.
     """
 
     image: tuple[int, int, int] = (3, 4, 5)
@@ -39,7 +46,15 @@ class MaskedImage:
 
 
 def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
-    """Derive the arguments that both functions of masked convolution have in common."""
+    """Return the arguments that both functions of masked convolution have in common.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: Not used; floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     (c, h, w), (rows, columns) = sizes.image, sizes.selected_cells
     return {
@@ -70,10 +85,10 @@ def col2im_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
 
 
 SELECTION_SMOKE = CaseTemplate("some", MaskedImage(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 SELECTION_LEADING = SELECTION_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 MASKED_TEMPLATES = (
     SELECTION_SMOKE,
@@ -97,7 +112,7 @@ MASKED_TEMPLATES = (
         "half-all", image=(11, 79, 83), selected_count=None, kernel=(1, 2), padding=(0, 1)
     ).replace(layout=strided, dtypes=F16, large=True),
 )
-"""The templates of both functions."""
+"""The templates that both functions have."""
 
 KERNEL_TEMPLATES = (
     SELECTION_LEADING.with_sizes("one-weight", kernel=(1, 1), padding=(0, 0)),
@@ -109,7 +124,7 @@ KERNEL_TEMPLATES = (
         "larger-than-the-image", image=(2, 2, 3), selected_count=4, kernel=(5, 7), padding=(2, 3)
     ),
 )
-"""Templates with other kernels and paddings."""
+"""Templates of `diopiMaskedIm2colMmcv` with other kernels and paddings."""
 
 register("diopiMaskedIm2colMmcv", templates=(*MASKED_TEMPLATES, *KERNEL_TEMPLATES), derive=im2col_arguments)
 register(

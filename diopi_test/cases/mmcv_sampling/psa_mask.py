@@ -1,4 +1,7 @@
-"""Cases of `diopiPsamaskMmcv`, the masks of point-wise spatial attention (PSA), and of its gradient."""
+"""Cases of `diopiPsamaskMmcv`, the masks of point-wise spatial attention (PSA), and of its gradient.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class PsaSizes:
-    """The sizes of a mask.
+    """The sizes of masks. Pairs are along the height and the width.
 
     Attributes:
         samples: The number of samples.
         feature: The size of the feature map.
-        mask: The size of the mask of each element.
-        center: The position of an element in its own mask.
+        mask: The size of the mask of each element of the map.
+        center: The position of an element in its own mask, the arguments half_h_mask and half_w_mask.
         psa_type: 0 to collect, 1 to distribute.
     """
 
@@ -34,7 +37,15 @@ class PsaSizes:
 
 
 def psa_mask_arguments(template: CaseTemplate[PsaSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiPsamaskMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiPsamaskMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to results.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     masks = (sizes.samples, sizes.mask[0] * sizes.mask[1], *sizes.feature)
     maps = (sizes.samples, sizes.feature[0] * sizes.feature[1], *sizes.feature)
@@ -52,10 +63,10 @@ def psa_mask_arguments(template: CaseTemplate[PsaSizes], dtype: Dtype) -> Mappin
 
 
 COLLECT_SMOKE = CaseTemplate("collected", PsaSizes(), **SMOKE_IN_ALL_DTYPES)
-"""Masks of the type "collect": a template of smoke cases in every element type."""
+"""A template of masks of the type "collect": smoke cases in every element type."""
 
 COLLECT_LEADING = COLLECT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template of masks of the type "collect", in the leading element type and without smoke cases."""
 
 PSA_TEMPLATES = (
     COLLECT_SMOKE,

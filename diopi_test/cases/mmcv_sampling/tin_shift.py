@@ -1,4 +1,7 @@
-"""Cases of the temporal interlacing network (TIN): each group of channels moves by some frames."""
+"""Cases of the temporal interlacing network (TIN), which moves each group of channels by some frames.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from diopi_test.cases.tensors import zeros
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftSizes:
-    """The sizes of a case.
+    """The sizes of a call that shifts frames.
 
     Attributes:
         shape: The shape of the frames, (samples, frames, channels, positions).
-        groups: The number of groups of channels.
-        min_shift, max_shift: The smallest and the largest shift, in frames.
+        groups: The number of groups of channels. Each group of each sample has its own shift.
+        min_shift: The smallest shift, in frames.
+        max_shift: The largest shift, in frames.
     """
 
     shape: Shape4 = (2, 5, 4, 3)
@@ -31,7 +35,15 @@ class ShiftSizes:
 
 
 def shift_arguments(template: CaseTemplate[ShiftSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiTinShiftMmcv` and its gradient for the sizes of a template."""
+    """Return the arguments of `diopiTinShiftMmcv` and its gradient for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to results.
+        dtype: Not used; all floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, for both functions.
+    """
     sizes = template.sizes
     return {
         "output": zeros(*sizes.shape, layout=template.result_layout),
@@ -49,10 +61,10 @@ def shift_arguments(template: CaseTemplate[ShiftSizes], dtype: Dtype) -> Mapping
 
 
 SHIFT_SMOKE = CaseTemplate("frames", ShiftSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 SHIFT_LEADING = SHIFT_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 SHIFT_TEMPLATES = (
     SHIFT_SMOKE,

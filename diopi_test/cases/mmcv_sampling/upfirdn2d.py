@@ -1,4 +1,7 @@
-"""Cases of `diopiUpfirdn2dOpMmcv`, which upsamples, filters (FIR) and downsamples a map."""
+"""Cases of `diopiUpfirdn2dOpMmcv`, which upsamples, filters (FIR) and downsamples a map.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,15 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 
 @dataclass(frozen=True, kw_only=True)
 class FilterSizes:
-    """The sizes of a filter.
+    """The sizes of a filter. Pairs are along the height and the width.
 
     Attributes:
-        shape: The numbers of images and channels, the height and the width; channels are the last axis of the input.
-        kernel, up, down: The size of the kernel and the factors of both samplings, along the height and along the
-    width.
-        row_margins, column_margins: The margins before and after the height, and before and after the width.
+        shape: The numbers of images and channels, the height and the width. Channels are the last axis of the input.
+        kernel: The size of the kernel.
+        up: The factors of upsampling.
+        down: The factors of downsampling.
+        row_margins: The margins before and after the height. Negative margins remove rows.
+        column_margins: The margins before and after the width. Negative margins remove columns.
     """
 
     shape: Shape4 = (2, 2, 4, 5)
@@ -42,7 +47,15 @@ class FilterSizes:
 
 
 def filter_arguments(template: CaseTemplate[FilterSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiUpfirdn2dOpMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiUpfirdn2dOpMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to input and kernel.
+        dtype: Not used; the input has the type under test, and the kernel is float32.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     batch, channels, *plane = sizes.shape
     return {
@@ -59,10 +72,10 @@ def filter_arguments(template: CaseTemplate[FilterSizes], dtype: Dtype) -> Mappi
 
 
 FILTER_SMOKE = CaseTemplate("plain", FilterSizes(), **SMOKE_IN_ALL_DTYPES)
-"""The default sizes: a template of smoke cases in every element type."""
+"""A template with the default sizes: smoke cases in every element type."""
 
 FILTER_LEADING = FILTER_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
-"""The preceding template in the leading element type only, without smoke cases."""
+"""A template with the default sizes, in the leading element type and without smoke cases."""
 
 FILTER_TEMPLATES = (
     FILTER_SMOKE,
@@ -114,7 +127,7 @@ FILTER_TEMPLATES = (
         "half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), row_margins=(3, 3)
     ).replace(layout=strided, dtypes=F16, large=True),
 )
-"""The templates; unequal sizes along H and W show a vendor that exchanges the axes."""
+"""The templates of `diopiUpfirdn2dOpMmcv`. Unequal sizes along H and W reveal a vendor that exchanges the axes."""
 
 register(
     "diopiUpfirdn2dOpMmcv",

@@ -1,4 +1,4 @@
-"""Domains and types that the cases of resampling and rearranging share."""
+"""Domains and types that the cases of resampling share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, uniform
 
 F32, I32, I64 = Dtype.float32, Dtype.int32, Dtype.int64
-"""Element types."""
+"""Short names for element types."""
 
 F16 = (Dtype.float16,)
 """The element types of large half-precision cases."""
@@ -21,10 +21,10 @@ GROWING_SUM_DOMAINS = {
     **dict.fromkeys(("input", "features", "rfeatures", "top_grad"), uniform(0.7, 0.74)),
     **dict.fromkeys(("kernel", "masks"), choice([1.0])),
 }
-"""Domains by argument name: numbers whose running sum grows until half precision always rounds in one direction."""
+"""Domains by argument name: numbers whose running sum grows until half precision rounds each term in one direction."""
 
 EQUAL_ELEMENTS_REASONS = {"growing-sum": "all weights are alike, so that the sum grows"}
-"""The reason why some wrong results can pass a case (`non_discriminating`), by the start of the label."""
+"""Why some wrong results can pass a case (`Case.non_discriminating`), by the start of the label."""
 
 SMALL_INTEGERS = integer_values(-2, 2)
-"""Small integers, whose sums of products are exact."""
+"""A domain of small integers, whose sums of products are exact."""
