@@ -79,7 +79,7 @@ This page is for readers who want to judge the suite's tolerances. Afterwards yo
 implementations are, relative to the errors that the suite accepts. It accepts an error in an element if the error is at
 most its [error budget](budgets.md).
 
-The figures are from two runs of all cases at level full: one with the built-in vendor (`jax_cpu`), and one with
+The figures are from two runs of all cases at level full. One is with the built-in vendor (`jax_cpu`), and one is with
 PyTorch's kernels for the CPU (`torch_cpu`). `python benchmarks/budgets.py … --markdown docs/margins.md` generates the
 page from the reports of these runs; [error budgets](budgets.md#how-the-limits-were-tested) shows all commands. Each row
 of the first table is a vendor and its version, with the number of its cases that passed and failed:
@@ -88,9 +88,9 @@ of the first table is a vendor and its version, with the number of its cases tha
 BY_TYPE = """
 ## By element type
 
-This section is about rounded results: floating-point results that a correct vendor may round. The unit of an element
-is the error that rounding causes in a correct implementation. An error may be at most 8 units. The root mean square of
-the errors of a result has another limit: 1 unit in half precision, and about 2.3 units or more in other types. [Error
+This section is about rounded results: floating-point results that a correct vendor may round. The unit of an element is
+the error that rounding causes in a correct implementation. An error may be at most 8 units. The root mean square of the
+errors of a result has another limit. It is 1 unit in half precision, and about 2.3 units or more in other types. [Error
 budgets](budgets.md) defines the unit and the limits.
 
 Each row is a vendor and an element type. The column *functions* is the number of functions with rounded results of this

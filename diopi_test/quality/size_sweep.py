@@ -389,8 +389,8 @@ out:
 
 {inaccurate}
 
-An axis is made long only if the function accepts the longer axis, and if the number of elements and the time of the
-reference grow at most linearly with the size. In-place and scalar forms have only one long axis. The file
+An axis is made long only if the function accepts the longer axis. The number of elements and the time of the reference
+must also grow at most linearly with the size. In-place and scalar forms have only one long axis. The file
 `diopi_test/cases/size_sweep.json` lists the long axes. `python -m diopi_test.quality.size_sweep FUNCTION` searches for
 the long axes of a function again and writes this page.
 

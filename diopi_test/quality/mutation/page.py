@@ -24,9 +24,9 @@ detect. The command `diopi-test mutation-test --markdown docs/mutation_testing.m
 
 A mutant is a correct vendor with one injected defect. The command runs the cases of a function at level full against
 each mutant until a case fails: this case kills the mutant. A mutant counts for a function only if it changes a result
-in one of the function's cases. Three changes don't count: another payload of a NaN, a difference within the rounding of
-the reference, and other values of elements that the standard doesn't specify. A mutant gets its results in one of these
-ways:
+in one of the function's cases. Three changes don't count. They are another payload of a NaN, a difference within the
+rounding of the reference, and other values of elements that the standard doesn't specify. A mutant gets its results in
+one of these ways:
 
 - It modifies the expected results.
 - It computes the reference with wrong arguments.
