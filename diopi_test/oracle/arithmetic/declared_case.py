@@ -86,7 +86,7 @@ def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase
     """Return a case with the error budgets and the checks of a declared arithmetic.
 
     The unit of each element becomes the stored unit plus the largest change of the element when the reference is
-    evaluated eight times in the declared arithmetic (docs/budgets.md). An element that must be exact and does not
+    evaluated in several rounds in the declared arithmetic (docs/budgets.md). An element that must be exact and does not
     change stays exact. An integer or truth value that changes is unspecified, and so is a number that becomes infinite
     or NaN.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,8 +14,17 @@ from sampling import sampled
 
 from diopi_impl import Numerics
 from diopi_impl.numerics.declaration import Products
-from diopi_test.oracle.arithmetic.products import FACTOR_FORMATS, SPLIT, move_unrepresentable, round_to
+from diopi_test.oracle.arithmetic.products import (
+    FACTOR_FORMATS,
+    SPLIT,
+    derive_deviations,
+    largest_rounding_errors,
+    make_product_rules,
+    move_unrepresentable,
+    round_to,
+)
 from diopi_test.oracle.arithmetic.signs import ROUNDS, Signs
+from diopi_test.oracle.budget import K
 from diopi_test.oracle.records import BaselineCase, Expected
 from tests.helpers.honest_products import (
     cases_of,
@@ -176,3 +188,76 @@ def test_directions_of_two_factors_agree_and_differ_in_some_rounds() -> None:
     agreements = np.sum([first == second for first, second in map(draw, range(ROUNDS))], axis=0)
     assert agreements.shape == (50, 50)
     assert set(np.unique(agreements)) <= set(range(1, ROUNDS))
+
+
+def apply_signs(errors: Array, signs: Sequence[int]) -> Array:
+    """Return errors with signs; complex errors take the signs of their real parts first."""
+    if errors.dtype.kind != "c":
+        return np.asarray(errors * np.reshape(signs, errors.shape))
+    real, imaginary = np.reshape(signs, (2, *errors.shape))
+    return np.asarray(errors.real * real + 1j * errors.imag * imaginary)
+
+
+@pytest.mark.parametrize("kinds", [(float, float), (float, complex), (complex, complex)])
+def test_the_standard_deviation_of_a_sum_is_that_over_all_signs_of_the_errors(kinds: tuple[type, type]) -> None:
+    rng = np.random.default_rng(5)
+
+    def draw(shape: tuple[int, int], kind: type) -> Array:
+        """Return random numbers, complex ones if `kind` is complex."""
+        numbers = rng.normal(size=shape)
+        return numbers + 1j * rng.normal(size=shape) if kind is complex else numbers
+
+    a, b = draw((1, 2), kinds[0]), draw((2, 1), kinds[1])
+    errors_a, errors_b = draw((1, 2), kinds[0]), draw((2, 1), kinds[1])
+    signs = [product((-1, 1), repeat=errors.size * (1 + np.iscomplexobj(errors))) for errors in (errors_a, errors_b)]
+    changes = np.array(
+        [
+            (apply_signs(errors_a, signs_a) @ b + a @ apply_signs(errors_b, signs_b)).item()
+            for signs_a, signs_b in product(*signs)
+        ]
+    )
+    deviation = derive_deviations(np.matmul, [a, b], [errors_a, errors_b]).item()
+    assert deviation.real == pytest.approx(np.sqrt(np.mean(changes.real**2)))
+    assert deviation.imag == pytest.approx(np.sqrt(np.mean(changes.imag**2)))
+
+
+def test_products_without_second_bfloat16_numbers_add_to_the_standard_deviation() -> None:
+    numbers, zeros = np.array([[3.0]]), np.zeros((1, 1))
+    dropped = [np.array([[2.0]]), np.array([[-5.0]])]
+    assert derive_deviations(np.matmul, [numbers, numbers], [zeros, zeros], dropped).item() == pytest.approx(10)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1j])
+def test_a_part_of_a_complex_sum_without_errors_has_the_standard_deviation_0(unit: complex) -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=(9, 7)) * unit, rng.normal(size=(7, 8)) * (1 + 0j)
+    deviation = derive_deviations(np.matmul, [a, b], [a / 1000, b / 1000])
+    assert ((deviation.imag == 0) if unit == 1 else (deviation.real == 0)).all()
+    assert (np.abs(deviation) > 0).all()
+
+
+def test_the_error_of_a_sum_of_few_products_is_within_the_budget_if_the_moves_of_all_factors_cancel() -> None:
+    rng = np.random.default_rng(12)  # draws a sum whose moves nearly cancel in all rounds but the last
+    a, b = rng.normal(size=(50_000, 3)).astype(np.float32), rng.normal(size=(3, 5)).astype(np.float32)
+    factors = [a.astype(np.float64), b.astype(np.float64)]
+    exact = np.matmul(*factors)
+
+    def find_change(number: int) -> Array:
+        """Return the change of the sums in a round."""
+        rule = make_product_rules("tf32", Signs(np.random.default_rng(2), number))[np.matmul, "__call__"]
+        return np.asarray(np.abs(rule(np.matmul, factors, {}) - exact))
+
+    by_factors = np.max([find_change(number) for number in range(ROUNDS)], 0)
+    by_sums = find_change(ROUNDS)
+    errors = np.abs(np.matmul(*(to_tf32(factor).astype(np.float64) for factor in (a, b))) - exact)
+    assert (errors > K * by_factors).any()
+    assert (errors < K / 4 * np.maximum(by_factors, by_sums)).all()
+
+
+def test_sums_of_products_that_a_format_represents_do_not_move() -> None:
+    factors = [np.array([[1.0, np.inf, np.nan]]), np.ones((3, 1))]
+    assert (largest_rounding_errors(factors[0], FACTOR_FORMATS["tf32"]) == 0).all()
+    for products in ("tf32", "bf16x3"):
+        rule = make_product_rules(products, Signs(np.random.default_rng(2), ROUNDS))[np.matmul, "__call__"]
+        assert rule(np.matmul, [factors[0][:, :1], factors[1][:1]], {}) == 1
+        assert np.isnan(rule(np.matmul, factors, {}))
