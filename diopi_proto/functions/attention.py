@@ -100,7 +100,11 @@ CausalMask = Annotated[In, HoldsTruth(), SizesFollow(), NeededWhere("is_causal")
 """A mask that is required if `is_causal` is true; its shape follows from the preceding arguments."""
 
 QueryStarts = Annotated[In, SequenceStarts("q")]
+"""The rows of `q` at which packed sequences start, followed by the number of rows."""
+
 KeyStarts = Annotated[Sized, SequenceStarts("k")]
+"""The rows of `k` at which packed sequences start, followed by the number of rows."""
+
 Layout = Literal["BSND", "BNSD", "BSH", "SBH"]
 """The order of the axes: B batch, S sequence, N heads, D head size, H = N · D."""
 
