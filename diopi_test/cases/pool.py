@@ -55,7 +55,7 @@ TIED_NUMBERS = choice([3.0, *[2.0] * 4, *[1.0] * 15])
 
 
 @dataclass(frozen=True)
-class Windows:
+class PoolingSizes:
     """The sizes and attributes of pooling. Tuples describe depth, height and width.
 
     Functions with fewer spatial axes use the last one or two entries of a tuple.
@@ -149,7 +149,7 @@ def _rank(prototype: Prototype) -> int:
     return int(found[1])
 
 
-def _derive_arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
+def _derive_arguments(prototype: Prototype, kind: str) -> Derive[PoolingSizes]:
     """Return a function that derives the arguments of a pooling function or of its gradient from a template.
 
     Args:
@@ -161,7 +161,7 @@ def _derive_arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
     """
     rank = _rank(prototype)
 
-    def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[PoolingSizes], dtype: Dtype) -> Mapping[str, Any]:
         """Return the arguments by name. The reference computes the positions of the maxima (`indices`)."""
         sizes, layout = template.sizes, template.layout
         attributes = sizes.attributes(rank)
@@ -180,7 +180,10 @@ def _derive_arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
 
 
 def _expand(
-    prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Windows]], derive: Derive[Windows] | None = None
+    prototype: Prototype,
+    kind: str,
+    templates: Iterable[CaseTemplate[PoolingSizes]],
+    derive: Derive[PoolingSizes] | None = None,
 ) -> Iterator[Case]:
     """Return the cases of the templates.
 
@@ -196,7 +199,7 @@ def _expand(
     return expand(prototype, map(_with_results, templates), derive or _derive_arguments(prototype, kind))
 
 
-def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
+def _with_results(template: CaseTemplate[PoolingSizes]) -> CaseTemplate[PoolingSizes]:
     """Return the template with results in the layout of the input, or contiguous if the input is an expanded view."""
     layout = contiguous if template.layout is expanded else template.layout
     return template.replace(
@@ -208,36 +211,38 @@ F32_AND_F16, F32_AND_BF16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtyp
 """Element types of templates for more types than float32."""
 
 PLAIN = CaseTemplate(
-    "plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading_sizes=(1, 3)), dtypes=floating, smoke=True
+    "plain", PoolingSizes((3, 5, 6), (2, 3, 2), (1, 2, 3), leading_sizes=(1, 3)), dtypes=floating, smoke=True
 )
 """A template whose windows differ along every axis."""
 
-PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
+PADDED = CaseTemplate("padded", PoolingSizes((4, 5, 6), (2, 3, 5), (2, 1, 3), padding=(1, 1, 2)), dtypes=floating)
 """A template whose windows differ along every axis, with padding."""
 
-CEIL = CaseTemplate("ceil", Windows((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True), dtypes=floating)
+CEIL = CaseTemplate("ceil", PoolingSizes((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True), dtypes=floating)
 """A template whose last windows reach beyond the input (ceil mode)."""
 
-CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), ceil_mode=True))
+CEIL_PADDED = CaseTemplate(
+    "ceil-padded", PoolingSizes((4, 6, 6), (3, 3, 3), (2, 2, 2), padding=(1, 1, 1), ceil_mode=True)
+)
 """A template whose last windows reach beyond the padded input (ceil mode)."""
 
-BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output_sizes=(3, 2, 4)))
+BOX = CaseTemplate("box", PoolingSizes((4, 5, 6), (2, 3, 2), output_sizes=(3, 2, 4)))
 """A template for sliding and for adaptive pooling."""
 
 LAYOUT_TEMPLATES = (
     BOX.with_sizes("unbatched", leading_sizes=(3,)),
-    CaseTemplate("no-samples", Windows((4, 5, 6), (2, 3, 2), leading_sizes=(0, 3))),
-    CaseTemplate("one-channel", Windows((3, 4, 7), (2, 2, 3), leading_sizes=(3, 1))),
+    CaseTemplate("no-samples", PoolingSizes((4, 5, 6), (2, 3, 2), leading_sizes=(0, 3))),
+    CaseTemplate("one-channel", PoolingSizes((3, 4, 7), (2, 2, 3), leading_sizes=(3, 1))),
     BOX.with_sizes("channels-last", leading_sizes=(2, 3)).replace(layout=channels_last, dtypes=F32_AND_F16),
     CaseTemplate(
         "many-channels-last",
-        Windows((2, 3, 5), leading_sizes=(1, 37)),
+        PoolingSizes((2, 3, 5), leading_sizes=(1, 37)),
         layout=channels_last,
         domains={"input": normal()},
     ),
-    CaseTemplate("strided", Windows((3, 4, 6), (2, 2, 3)), layout=strided),
-    CaseTemplate("transposed", Windows((3, 4, 5), (2, 3, 2)), layout=transposed),
-    CaseTemplate("expanded", Windows((3, 4, 5), (2, 3, 2), leading_sizes=(3, 5)), layout=expanded),
+    CaseTemplate("strided", PoolingSizes((3, 4, 6), (2, 2, 3)), layout=strided),
+    CaseTemplate("transposed", PoolingSizes((3, 4, 5), (2, 3, 2)), layout=transposed),
+    CaseTemplate("expanded", PoolingSizes((3, 4, 5), (2, 3, 2), leading_sizes=(3, 5)), layout=expanded),
 )
 """Templates of various layouts and leading sizes, for every kind of pooling."""
 
@@ -247,20 +252,20 @@ SLIDING_TEMPLATES = (
     CEIL,
     CEIL_PADDED,
     CEIL.with_sizes("floor", ceil_mode=False).replace(dtypes=DtypeSelection.leading),
-    CaseTemplate("ceil-dropped", Windows((4, 4, 4), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), ceil_mode=True)),
-    CaseTemplate("ceil-touching", Windows((3, 5, 8), (2, 3, 3), (4, 3, 3), padding=(1, 1, 1), ceil_mode=True)),
-    CaseTemplate("ceil-fitting", Windows((4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True)),
-    CaseTemplate("default-stride", Windows((4, 6, 7), (2, 3, 3))),
-    CaseTemplate("gaps", Windows((5, 7, 8), (2, 2, 2), (3, 4, 3))),
-    CaseTemplate("overlapping", Windows((3, 5, 6), (2, 3, 4), (1, 1, 1)), dtypes=F32_AND_BF16),
-    CaseTemplate("whole", Windows((3, 4, 5), (3, 4, 5), leading_sizes=(3, 5))),
-    CaseTemplate("one-element-windows", Windows((3, 2, 4), (1, 1, 1))),
-    CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading_sizes=(1, 2))),
+    CaseTemplate("ceil-dropped", PoolingSizes((4, 4, 4), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), ceil_mode=True)),
+    CaseTemplate("ceil-touching", PoolingSizes((3, 5, 8), (2, 3, 3), (4, 3, 3), padding=(1, 1, 1), ceil_mode=True)),
+    CaseTemplate("ceil-fitting", PoolingSizes((4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True)),
+    CaseTemplate("default-stride", PoolingSizes((4, 6, 7), (2, 3, 3))),
+    CaseTemplate("gaps", PoolingSizes((5, 7, 8), (2, 2, 2), (3, 4, 3))),
+    CaseTemplate("overlapping", PoolingSizes((3, 5, 6), (2, 3, 4), (1, 1, 1)), dtypes=F32_AND_BF16),
+    CaseTemplate("whole", PoolingSizes((3, 4, 5), (3, 4, 5), leading_sizes=(3, 5))),
+    CaseTemplate("one-element-windows", PoolingSizes((3, 2, 4), (1, 1, 1))),
+    CaseTemplate("wide", PoolingSizes((2, 3, 131), (1, 2, 3), (1, 1, 2), padding=(0, 1, 1), leading_sizes=(1, 2))),
     *LAYOUT_TEMPLATES,
 )
 """Templates of maxima and means over sliding windows."""
 
-DILATED = CaseTemplate("dilated", Windows((5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)), dtypes=floating)
+DILATED = CaseTemplate("dilated", PoolingSizes((5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)), dtypes=floating)
 """A template whose windows have gaps between their elements (dilation). Only maximum pooling supports dilation."""
 
 MAXIMUM_TEMPLATES = (
@@ -295,7 +300,10 @@ LARGE_INTEGERS = dict.fromkeys(("input", "grad_output"), integer_values(129, 255
 """Domains of integers whose sums need more bits than half precision has."""
 
 EXACT_SUMS = CaseTemplate(
-    "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output_sizes=(1, 2, 2)), domains=LARGE_INTEGERS, **EXACT_FIELDS
+    "exact",
+    PoolingSizes((2, 4, 32), (2, 2, 16), (1, 2, 8), output_sizes=(1, 2, 2)),
+    domains=LARGE_INTEGERS,
+    **EXACT_FIELDS,
 )
 """A template of means with exact results.
 
@@ -324,7 +332,7 @@ DIVISORS = (
 """Templates of means that are divided by an attribute instead of the number of elements."""
 
 _EQUAL_SHAPES_TEMPLATE = CaseTemplate(
-    "alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading_sizes=(1, 2))
+    "alike", PoolingSizes((5, 5, 5), (2, 2, 2), (3, 3, 3), padding=(1, 1, 1), leading_sizes=(1, 2))
 )
 """A template for which input and result have the same shape."""
 
@@ -341,19 +349,19 @@ A function that ignores the attribute returns a result of the right shape.
 
 ADAPTIVE = (
     CaseTemplate(
-        "plain", Windows((3, 5, 4), output_sizes=(2, 3, 3), leading_sizes=(1, 2)), dtypes=floating, smoke=True
+        "plain", PoolingSizes((3, 5, 4), output_sizes=(2, 3, 3), leading_sizes=(1, 2)), dtypes=floating, smoke=True
     ),
-    CaseTemplate("divisible", Windows((4, 6, 8), output_sizes=(2, 3, 4))),
-    CaseTemplate("uneven", Windows((3, 7, 11), output_sizes=(2, 5, 4)), dtypes=floating),
-    CaseTemplate("to-one", Windows((3, 4, 5), output_sizes=(1, 1, 1), leading_sizes=(3, 5)), dtypes=F32_AND_BF16),
-    CaseTemplate("same-size", Windows((3, 2, 4), output_sizes=(3, 2, 4))),
-    CaseTemplate("enlarging", Windows((3, 2, 4), output_sizes=(5, 3, 7))),
-    CaseTemplate("one-axis-whole", Windows((3, 4, 6), output_sizes=(3, 1, 4))),
-    CaseTemplate("wide", Windows((2, 3, 131), output_sizes=(1, 2, 67), leading_sizes=(1, 2))),
-    CaseTemplate("no-result", Windows((3, 4, 5), output_sizes=(2, 0, 0))),
-    CaseTemplate("negative", Windows((5, 7, 5), output_sizes=(3, 4, 2)), domains={"input": uniform(-9, -1)}),
+    CaseTemplate("divisible", PoolingSizes((4, 6, 8), output_sizes=(2, 3, 4))),
+    CaseTemplate("uneven", PoolingSizes((3, 7, 11), output_sizes=(2, 5, 4)), dtypes=floating),
+    CaseTemplate("to-one", PoolingSizes((3, 4, 5), output_sizes=(1, 1, 1), leading_sizes=(3, 5)), dtypes=F32_AND_BF16),
+    CaseTemplate("same-size", PoolingSizes((3, 2, 4), output_sizes=(3, 2, 4))),
+    CaseTemplate("enlarging", PoolingSizes((3, 2, 4), output_sizes=(5, 3, 7))),
+    CaseTemplate("one-axis-whole", PoolingSizes((3, 4, 6), output_sizes=(3, 1, 4))),
+    CaseTemplate("wide", PoolingSizes((2, 3, 131), output_sizes=(1, 2, 67), leading_sizes=(1, 2))),
+    CaseTemplate("no-result", PoolingSizes((3, 4, 5), output_sizes=(2, 0, 0))),
+    CaseTemplate("negative", PoolingSizes((5, 7, 5), output_sizes=(3, 4, 2)), domains={"input": uniform(-9, -1)}),
     CaseTemplate(
-        "nan", Windows((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": with_value_in_middle(nan, distinct)}
+        "nan", PoolingSizes((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": with_value_in_middle(nan, distinct)}
     ),
     *(template.with_sizes(template.label, output_sizes=(2, 3, 4)) for template in LAYOUT_TEMPLATES),
 )
@@ -364,25 +372,28 @@ LARGE_MEANS = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, 
 
 ADAPTIVE_MAXIMA = (
     CaseTemplate(
-        "ties", Windows((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": TIED_NUMBERS}, dtypes=F32_AND_F16
+        "ties", PoolingSizes((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": TIED_NUMBERS}, dtypes=F32_AND_F16
     ),
     CaseTemplate(
         "several-nan",
-        Windows((5, 7, 6), output_sizes=(3, 4, 4)),
+        PoolingSizes((5, 7, 6), output_sizes=(3, 4, 4)),
         domains={"input": _draw_half_with_nans},
         dtypes=F32_AND_F16,
     ),
     CaseTemplate(
-        "subnormal", Windows((5, 7, 6), output_sizes=(3, 4, 4)), domains={"input": _draw_subnormal}, dtypes=F32_AND_F16
+        "subnormal",
+        PoolingSizes((5, 7, 6), output_sizes=(3, 4, 4)),
+        domains={"input": _draw_subnormal},
+        dtypes=F32_AND_F16,
     ),
-    CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _draw_half_infinite}),
-    CaseTemplate("indices32", Windows((5, 7, 6), output_sizes=(3, 4, 4), index_dtype=Dtype.int32)),
+    CaseTemplate("minus-infinity", PoolingSizes((3, 4, 5)), domains={"input": _draw_half_infinite}),
+    CaseTemplate("indices32", PoolingSizes((5, 7, 6), output_sizes=(3, 4, 4), index_dtype=Dtype.int32)),
 )
 """Templates of adaptive pooling for maxima, but not for means."""
 
 NAN_OF_MANY = CaseTemplate(
     "one-nan-of-many",
-    Windows((2, 2, 1031), output_sizes=(1, 1, 515), leading_sizes=(1, 5)),
+    PoolingSizes((2, 2, 1031), output_sizes=(1, 1, 515), leading_sizes=(1, 5)),
     domains={"input": with_value_in_middle(nan, integer_values(0, 99))},
     dtypes=floating,
 )
@@ -395,7 +406,7 @@ FEW_MAXIMA = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 10
 """Domains of inputs with many equal maxima, and of gradients that are integers."""
 
 EXACT_GRADIENTS = CaseTemplate(
-    "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output_sizes=(4, 5, 8)), domains=FEW_MAXIMA, **EXACT_FIELDS
+    "exact", PoolingSizes((3, 4, 6), (2, 2, 4), (1, 1, 1), output_sizes=(4, 5, 8)), domains=FEW_MAXIMA, **EXACT_FIELDS
 )
 """A template of gradients in which many windows have the same maximum.
 
@@ -404,7 +415,7 @@ Float32 represents the sums of the windows' gradients exactly, and half precisio
 
 
 MODEL_WINDOWS = tuple(
-    CaseTemplate(label, Windows(window.lengths, leading_sizes=(1, 2), ceil_mode=window.stride > 2)).with_sizes(
+    CaseTemplate(label, PoolingSizes(window.lengths, leading_sizes=(1, 2), ceil_mode=window.stride > 2)).with_sizes(
         **window.attributes
     )
     for label, window in WINDOWS.items()
@@ -415,13 +426,13 @@ UNDILATED_MODEL_WINDOWS = tuple(template for template in MODEL_WINDOWS if templa
 """The templates in `MODEL_WINDOWS` without dilation, which means can have, too."""
 
 FURTHER_SIZES = (
-    CaseTemplate("to-7", Windows((8, 13, 20), output_sizes=(7, 7, 7), leading_sizes=(1, 2))),
-    CaseTemplate("to-6-from-less", Windows((5, 4, 3), output_sizes=(6, 6, 6), leading_sizes=(1, 2))),
-    CaseTemplate("to-odd", Windows((9, 16, 31), output_sizes=(2, 5, 11), leading_sizes=(1, 2))),
+    CaseTemplate("to-7", PoolingSizes((8, 13, 20), output_sizes=(7, 7, 7), leading_sizes=(1, 2))),
+    CaseTemplate("to-6-from-less", PoolingSizes((5, 4, 3), output_sizes=(6, 6, 6), leading_sizes=(1, 2))),
+    CaseTemplate("to-odd", PoolingSizes((9, 16, 31), output_sizes=(2, 5, 11), leading_sizes=(1, 2))),
 )
 """Templates with further sizes of results of adaptive pooling."""
 
-TEMPLATES_BY_KIND: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
+TEMPLATES_BY_KIND: Mapping[str, Sequence[CaseTemplate[PoolingSizes]]] = {
     "MaxPool": (*SLIDING_TEMPLATES, *MAXIMUM_TEMPLATES, *MODEL_WINDOWS),
     "AvgPool": (*SLIDING_TEMPLATES, *MEAN_TEMPLATES, *DIVISORS, *EQUAL_SHAPES, *UNDILATED_MODEL_WINDOWS),
     "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
@@ -430,16 +441,16 @@ TEMPLATES_BY_KIND: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
 """The templates of each kind of pooling, without the large templates."""
 
 LARGE_MANY_CHANNELS = CaseTemplate(
-    "many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True
+    "many-channels", PoolingSizes((3, 7, 91), (2, 3, 3), (1, 2, 2), padding=(1, 1, 1)), large=True
 )
 """A large template with many channels; `_large_templates` sets their number."""
 
-LARGE_LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
+LARGE_LONG = CaseTemplate("long", PoolingSizes((3, 11, 1031), (3, 3, 2), (1, 2, 1)), large=True)
 """A large template with long rows; `_large_templates` sets the number of channels."""
 
 LARGE_HALF = CaseTemplate(
     "half-channels-last",
-    Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading_sizes=(7, 131)),
+    PoolingSizes((5, 13, 17), (3, 2, 3), (2, 1, 1), leading_sizes=(7, 131)),
     layout=channels_last,
     dtypes=(Dtype.float16,),
     domains={"input": normal()},
@@ -454,7 +465,7 @@ LONG_ROWS_SIZES = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 """The leading sizes (samples, channels) of `LARGE_LONG`, by the number of spatial axes."""
 
 
-def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
+def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[PoolingSizes], ...]:
     """Return the large templates of a kind of pooling with `rank` spatial axes."""
     many_channels, long_rows = (
         LARGE_MANY_CHANNELS.with_sizes(leading_sizes=MANY_CHANNELS_SIZES[rank]),
@@ -521,7 +532,7 @@ def _foreign_index_cases(prototype: Prototype, kind: str) -> Iterator[Case]:
         The case, in an iterator.
     """
 
-    def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[PoolingSizes], dtype: Dtype) -> Mapping[str, Any]:
         """Return the arguments by name. The indices are those of the tensor `_drawn`, which is not passed."""
         default_arguments = _derive_arguments(prototype, kind)(template, dtype)
         indices = default_arguments["indices"]

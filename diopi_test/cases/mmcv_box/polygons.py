@@ -131,8 +131,8 @@ NEAR_COORDINATES, FAR_COORDINATES = uniform(-4, 4), uniform(1000, 1006)
 
 def hull_template(
     label: str,
-    n: int = 6,
-    k: int = 5,
+    set_count: int = 6,
+    polygon_count: int = 5,
     points: Domain = NEAR_COORDINATES,
     shapes: Domain = QUADRILATERALS,
     *,
@@ -143,11 +143,11 @@ def hull_template(
 
     Args:
         label: The label of the cases without the element type.
-        n: The number of sets of nine points.
-        k: The number of quadrilaterals, unless `has_polygon_per_set` is true.
+        set_count: The number of sets of nine points.
+        polygon_count: The number of quadrilaterals, unless `has_polygon_per_set` is true.
         points: The domain of the coordinates of the points.
         shapes: The domain of the quadrilaterals.
-        has_polygon_per_set: Whether each set has its own quadrilateral, so that there are `n` quadrilaterals.
+        has_polygon_per_set: Whether each set has its own quadrilateral, so that there are `set_count` quadrilaterals.
         **fields: Further fields of the template.
 
     Returns:
@@ -155,17 +155,17 @@ def hull_template(
     """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
-        "pointsets": tensor(n, 18, domain=points, layout=layout),
-        "polygons": tensor(n if has_polygon_per_set else k, 8, domain=shapes, layout=layout),
+        "pointsets": tensor(set_count, 18, domain=points, layout=layout),
+        "polygons": tensor(set_count if has_polygon_per_set else polygon_count, 8, domain=shapes, layout=layout),
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 def _draw_at_random_positions(rng: Generator, count: int, dtype: Dtype) -> Array:
     """Return point sets with random positions, scales and orientations."""
-    n = count // 18
-    coordinates, points = rng.uniform(0, 4, (n, 1, 2)), rng.normal(size=(n, 9, 2))
-    return (coordinates + points @ rng.normal(size=(n, 2, 2))).reshape(-1)
+    set_count = count // 18
+    coordinates, points = rng.uniform(0, 4, (set_count, 1, 2)), rng.normal(size=(set_count, 9, 2))
+    return (coordinates + points @ rng.normal(size=(set_count, 2, 2))).reshape(-1)
 
 
 def _draw_on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:

@@ -54,21 +54,21 @@ def _vertices_around_center(values: Values) -> Array:
 
 
 def vertex_template(
-    label: str, batches: int, n: int, counts: Sequence[int], **fields: Unpack[TemplateFields]
+    label: str, batches: int, intersections: int, counts: Sequence[int], **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
     """Return a template of a call that sorts the corners of intersections.
 
     Args:
         label: The label of the cases.
         batches: The number of batches.
-        n: The number of intersections per batch.
+        intersections: The number of intersections per batch.
         counts: The numbers of valid corners of the intersections, in rotation.
         **fields: Further fields of the template.
 
     Returns:
         The template.
     """
-    shape, layout = (batches, n, CORNERS), fields.get("layout", contiguous)
+    shape, layout = (batches, intersections, CORNERS), fields.get("layout", contiguous)
     arguments: Arguments = {
         "_order": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_directions": tensor(*shape, domain=uniform(0, 1), dtype=F64),
@@ -76,7 +76,7 @@ def vertex_template(
         "vertices": tensor(*shape, 2, layout=layout, compute=_vertices_around_center),
         "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid_mask(counts)),
         "num_valid": tensor(
-            batches, n, dtype=Dtype.int32, layout=layout, compute=lambda values: values["mask"].sum(-1)
+            batches, intersections, dtype=Dtype.int32, layout=layout, compute=lambda values: values["mask"].sum(-1)
         ),
     }
     return CaseTemplate(label, arguments=arguments, **fields)

@@ -124,14 +124,18 @@ def _boxes_apart(count: int) -> Callable[[Values], Array]:
 
 
 def overlap_template(
-    label: str, m: int = 5, n: int = 6, domain: Domain = DEFAULT_BOXES, **fields: Unpack[TemplateFields]
+    label: str,
+    first_count: int = 5,
+    second_count: int = 6,
+    domain: Domain = DEFAULT_BOXES,
+    **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
     """Return a template of the overlaps of two sets of boxes seen from above.
 
     Args:
         label: The label of the cases without the element type.
-        m: The number of boxes in the first set.
-        n: The number of boxes in the second set.
+        first_count: The number of boxes in the first set.
+        second_count: The number of boxes in the second set.
         domain: The domain of the boxes.
         **fields: Further fields of the template.
 
@@ -140,9 +144,9 @@ def overlap_template(
     """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
-        "boxes_a": tensor(m, 7, domain=domain, layout=layout),
-        "_boxes": tensor(12 * n, 7, domain=domain, dtype=F64),
-        "boxes_b": tensor(n, 7, layout=layout, compute=_boxes_apart(n)),
+        "boxes_a": tensor(first_count, 7, domain=domain, layout=layout),
+        "_boxes": tensor(12 * second_count, 7, domain=domain, dtype=F64),
+        "boxes_b": tensor(second_count, 7, layout=layout, compute=_boxes_apart(second_count)),
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
@@ -232,8 +236,8 @@ def _boxes_clear_of_threshold(count: int, threshold: float) -> Callable[[Values]
     """
 
     def compute(values: Values) -> Array:
-        areas, common = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
-        ratios = common / (areas[:, np.newaxis] + areas - common)
+        areas, intersections = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
+        ratios = intersections / (areas[:, np.newaxis] + areas - intersections)
         distances = _least_distances(values["_seen"], values["_seen"])
 
         def is_acceptable(candidate: int, chosen: list[int]) -> bool:
@@ -249,7 +253,7 @@ def _boxes_clear_of_threshold(count: int, threshold: float) -> Callable[[Values]
 def suppression_template(
     view: Callable[[Values], Array],
     label: str,
-    n: int = 12,
+    box_count: int = 12,
     threshold: float = 0.25,
     domain: Domain = SPREAD_BOXES,
     **fields: Unpack[TemplateFields],
@@ -259,7 +263,7 @@ def suppression_template(
     Args:
         view: Returns the boxes as the function considers them: `_with_angles` or `_without_angles`.
         label: The label of the cases without the element type.
-        n: The number of boxes.
+        box_count: The number of boxes.
         threshold: The overlap above which a box is dropped.
         domain: The domain of the boxes.
         **fields: Further fields of the template.
@@ -267,13 +271,13 @@ def suppression_template(
     Returns:
         The template.
     """
-    count, layout = 8 * n, fields.get("layout", contiguous)
+    count, layout = 8 * box_count, fields.get("layout", contiguous)
     overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
     arguments: Arguments = {
         "_boxes": tensor(count, 7, domain=domain, dtype=F64),
         "_seen": tensor(count, 7, dtype=F64, compute=view),
         "_common": tensor(count, count, dtype=F64, compute=overlaps),
-        "boxes": tensor(n, 7, layout=layout, compute=_boxes_clear_of_threshold(n, threshold)),
+        "boxes": tensor(box_count, 7, layout=layout, compute=_boxes_clear_of_threshold(box_count, threshold)),
         "nms_overlap_thresh": threshold,
     }
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)

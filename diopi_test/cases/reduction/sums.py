@@ -142,8 +142,8 @@ The exact cases reveal an accumulator that has too few bits.
 
 def _rounded_integers(dtype: Dtype) -> Domain:
     """Return a domain of integers that the floating type rounds. Sums and means of four rounded integers are exact."""
-    twice = 2 * IntegerGap(dtype).first
-    return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
+    start = 2 * IntegerGap(dtype).first
+    return choice([sign * (start + offset) for offset in (1, 15) for sign in (1, -1)])
 
 
 VERY_LONG_ROWS = Axes.template("", (3, 150_001), (1,), large=True)

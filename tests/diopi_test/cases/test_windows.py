@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from diopi_test.cases.conv import IN_ALL_DTYPES, IN_SOME_DTYPES, PATCHES, TRANSPOSED, Convolution
-from diopi_test.cases.pool import MAXIMUM_TEMPLATES, SLIDING_TEMPLATES, Windows
+from diopi_test.cases.pool import MAXIMUM_TEMPLATES, SLIDING_TEMPLATES, PoolingSizes
 from diopi_test.cases.template import CaseTemplate
 
 
@@ -34,7 +34,7 @@ def test_convolution_inverts_the_sizes_of_its_transpose(template: CaseTemplate[A
 
 @pytest.mark.parametrize("template", [*SLIDING_TEMPLATES, *MAXIMUM_TEMPLATES], ids=lambda template: str(template.label))
 def test_pooling_has_a_result_for_every_window(template: CaseTemplate[Any]) -> None:
-    windows: Windows = template.sizes
+    windows: PoolingSizes = template.sizes
     strides = windows.stride or windows.kernel
     axes = zip(windows.input_sizes, windows.kernel, strides, windows.padding, windows.dilation, strict=True)
     counted = [len(starts(*axis, axis[2] - 1 if windows.ceil_mode else 0)) for axis in axes]
