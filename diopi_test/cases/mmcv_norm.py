@@ -201,9 +201,9 @@ EXACT_OUTPUT = {
     "weight": integer_values(1, 3),
     "bias": integer_values(1, 3),
 }
-"""Domains for which the results are exact.
+"""Domains by argument name, for which the results are exact.
 
-With eps 1, the roots of var + eps are 2 and 4, and with nine elements per channel, n / (n − 1) is 9/8.
+With eps 1, the roots of var + eps are 2 and 4. With nine elements per channel, the factor n / (n − 1) is 9/8.
 """
 
 OUTPUT_TEMPLATES = (

@@ -267,7 +267,15 @@ class VoxelReduction:
 
 
 def reduce_arguments(template: CaseTemplate[VoxelReduction], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiDynamicPointToVoxelMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiDynamicPointToVoxelMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: Not used; features have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     return {
         "feats": tensor(sizes.points, sizes.channels, layout=template.layout),
@@ -507,7 +515,15 @@ CONVOLUTION_TEMPLATES = (
 
 
 def conv_backward_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiIndiceConvBackwardMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiIndiceConvBackwardMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments of the forward function, and `outGrad`.
+    """
     sizes = template.sizes
     return {
         **conv_arguments(template, dtype),
@@ -524,7 +540,15 @@ register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTION_TEMPLATES, derive=
 
 
 def pool_arguments(template: CaseTemplate[SparseSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiIndiceMaxpoolMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiIndiceMaxpoolMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: Not used; features have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     (pairs, counts), layout = sizes.index_pairs(), template.layout
     return {

@@ -469,9 +469,10 @@ def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _normal_with_value(value: float) -> Domain:
-    """Return a domain of normally distributed numbers, in which `value` replaces the number in the middle."""
+    """Return a domain of normally distributed numbers, with the number in the middle replaced by `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
+        """Return the numbers."""
         values = rng.normal(0, 1, count)
         return np.where(np.arange(count) == count // 2, value, values)
 
@@ -479,9 +480,17 @@ def _normal_with_value(value: float) -> Domain:
 
 
 def _zero_vectors(length: int) -> Domain:
-    """Return a domain that fills tensors of `length` elements with zeros, and other tensors with 1 and −1 at random."""
+    """Return a domain that draws zeros for tensors of one size, and 1 and −1 at random for all other tensors.
+
+    Args:
+        length: The number of elements of the tensors that contain zeros.
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
+        """Return zeros, or 1 and −1."""
         return np.zeros(count) if count == length else rng.choice([-1.0, 1.0], count)
 
     return draw

@@ -53,8 +53,8 @@ SEEDS: Mapping[str, Seed] = {"own-generator": None, "seed-0": 0, "largest-seed":
 SAMPLE_SHAPE = (45, 80)
 """The shape of most samples.
 
-They have enough elements to detect a mean that is wrong by a tenth of the standard deviation, or a range that is wrong
-by a hundredth.
+Their number of elements is large enough to detect some defects. A mean that is wrong by a tenth of the standard
+deviation is such a defect, and a range that is wrong by a hundredth.
 """
 
 PLANE_SHAPE = (263, 257)
@@ -102,7 +102,14 @@ def sample_templates(template: TemplateFunction) -> Iterator[CaseTemplate]:
 
 
 def fill_templates(numbers: Numbers) -> Iterator[CaseTemplate]:
-    """Yield the templates of a function that fills a tensor; `numbers` are the attributes of its distribution."""
+    """Yield the templates of a function that fills a tensor.
+
+    Args:
+        numbers: The attributes of the distribution.
+
+    Yields:
+        The templates of `sample_templates`, and a large template in float16.
+    """
     yield from sample_templates(partial(fill_template, numbers=numbers))
     yield fill_template("half", (70_001,), numbers=numbers, dtypes=(F16,), large=True)
 
@@ -288,7 +295,14 @@ def sample_template(
 
 
 def _probability_domains(domain: Domain) -> Numbers:
-    """Return the domain of probabilities by the parameter names of `diopiBernoulli` and `diopiBernoulliInp`."""
+    """Return the domain of probabilities as an argument.
+
+    Args:
+        domain: The domain.
+
+    Returns:
+        The domain under the parameter names of `diopiBernoulli` and `diopiBernoulliInp`.
+    """
     return {"input": domain, "inout": domain}
 
 
@@ -316,10 +330,10 @@ MEANS = choice([-4.0, 0.0, 8.0])
 """A domain of finite means."""
 
 INFINITE_MEANS = choice([-4.0, inf, 8.0, -inf, 0.0, nan])
-"""A domain of means, some of which are infinite or NaN."""
+"""A domain of means. Some of them are infinite or NaN."""
 
 DEVIATIONS = choice([0.0, 0.5, 2.0])
-"""A domain of standard deviations, some of which are 0."""
+"""A domain of standard deviations. Some of them are 0."""
 
 NONZERO_DEVIATIONS = choice([0.5, 2.0])
 """A domain of standard deviations that are not 0."""

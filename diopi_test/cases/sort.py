@@ -86,7 +86,14 @@ SHAPES_AND_AXES: Mapping[str, tuple[Shape, int]] = {
 
 
 def untested_shapes(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str, Shape, int]]:
-    """Return a label, a shape and an axis for each axis of ranks 1 to 4 along which no template works."""
+    """Return the axes of ranks 1 to 4 along which no template works.
+
+    Args:
+        templates: The templates.
+
+    Returns:
+        A label, a shape and the axis, for each such axis.
+    """
     return list(untested_axes({(len(template.sizes), template.argument("dim")) for template in templates}))
 
 
@@ -112,7 +119,14 @@ INT32_INDICES = ResultOverride(Dtype.int32)
 
 
 def equal_rows(columns: int) -> Domain:
-    """Return a domain in which all elements of a row are equal and the elements of different rows differ."""
+    """Return a domain of matrices in which all elements of a row are equal and different rows differ.
+
+    Args:
+        columns: The number of elements of a row.
+
+    Returns:
+        The domain.
+    """
     return lambda rng, count, dtype: rng.permutation(np.arange(count // columns)).repeat(columns)
 
 
@@ -352,7 +366,15 @@ class AxisSort:
 
 
 def sorted_rows(rows: int, length: int) -> AxisSort:
-    """Return the sizes of the gradient of a sort along the rows of a matrix with `rows` rows of `length` elements."""
+    """Return the sizes of the gradient of a sort along the rows of a matrix.
+
+    Args:
+        rows: The number of rows.
+        length: The number of elements of a row.
+
+    Returns:
+        The sizes.
+    """
     return AxisSort((rows, length), 1, positions(rows, length, below=length, distinct_along=1))
 
 
@@ -438,6 +460,7 @@ def repeated_slices(shape: Shape, dim: int, distinct_count: int) -> Domain:
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return the numbers of the tensor in row-major order."""
         elements_per_slice = int(np.prod(shape)) // shape[dim]
         slice_values = np.tile(
             rng.integers(0, 2 if dtype is Dtype.bool else 4, elements_per_slice), (distinct_count, 1)

@@ -89,7 +89,7 @@ def product_arguments(template: CaseTemplate[CsrSizes], dtype: Dtype) -> Mapping
 
 
 _INFINITE_NUMBERS = choice([1.0, inf, -2.0, nan, 0.5, 3.0])
-"""A domain of numbers, some of which are infinite or NaN."""
+"""A domain of numbers. Some of them are infinite or NaN."""
 
 register(
     "diopiSpMM",

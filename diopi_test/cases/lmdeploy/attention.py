@@ -196,7 +196,15 @@ def exact_template(arguments: Mapping[str, Any] | None = None, /, **fields: Any)
 
 
 def _context_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of a prefill (`diopiFusedContextAttentionInp`) for the sizes of a template."""
+    """Return the arguments of a prefill (`diopiFusedContextAttentionInp`) for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to tokens, weights and caches.
+        dtype: Not used; the tensors have the type under test.
+
+    Returns:
+        The arguments by name, without a workspace.
+    """
     sizes = template.sizes
     return {
         **_shared_arguments(template, sizes.batch * sizes.new_tokens),
@@ -211,12 +219,19 @@ PREFILL_SMOKE = attention_template("plain", **SMOKE_IN_ALL_DTYPES)
 
 
 def _nan_from_slot(length: int) -> Domain:
-    """Return a domain of a cache with 8 slots of 6 elements, in which all slots from `length` on contain only NaN.
+    """Return a domain of a cache with 8 slots of 6 elements, in which the last slots contain only NaN.
 
     A function that reads a slot beyond the sequence returns NaN.
+
+    Args:
+        length: The number of the first slot with NaN.
+
+    Returns:
+        The domain.
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return normally distributed numbers, with NaN in the last slots."""
         values = normal()(rng, count, dtype).reshape(-1, 8, 6)
         values[:, length:] = nan
         return values.reshape(-1)
@@ -277,7 +292,15 @@ register(
 
 
 def _decoder_arguments(template: CaseTemplate[AttentionSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of decoding (`diopiFusedDecoderAttentionInp`) for the sizes of a template."""
+    """Return the arguments of decoding (`diopiFusedDecoderAttentionInp`) for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to tokens, weights and caches.
+        dtype: Not used; floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name, without a workspace. Some sequences are finished, and lengths and padding are random.
+    """
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
         **_shared_arguments(template, batch),

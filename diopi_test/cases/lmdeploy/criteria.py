@@ -92,7 +92,7 @@ def stop_template(label: str, arguments: Mapping[str, Any] | None = None, **fiel
 
 
 def _two_sequences(token_offset: int) -> Mapping[str, Any]:
-    """Return the arguments of two sequences, each of which ends with its stop word if `token_offset` is 0.
+    """Return the arguments of two sequences. Each sequence ends with its stop word if `token_offset` is 0.
 
     Args:
         token_offset: A number that is added to both tokens of the second sequence. With 2³², the second sequence has no

@@ -40,6 +40,7 @@ def _normal_starting_with(value: float) -> Any:
     """Return a domain of normally distributed numbers, in which the first number is replaced by `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return normally distributed numbers, beginning with `value`."""
         values = normal()(rng, count, dtype)
         values[:1] = value
         return values
@@ -110,7 +111,7 @@ def _draw_open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 _NEARLY_CLOSED_GATES = choice([-15.0, -14.5, -14.0])
-"""Weights of which the sum of six is between −90 and −84.
+"""A domain of weights; the sum of six of them is between −90 and −84.
 
 For such gates, the logistic function σ returns about the smallest normal number of float32, and its underflow matters.
 """

@@ -260,7 +260,7 @@ def _shared_words(words: Any, **arguments: Any) -> Mapping[str, Any]:
 
 
 BEYOND_VOCABULARY = word_table(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
-"""A table of banned words, most of which contain the tokens 12 or 13, beyond the vocabulary of 12 tokens.
+"""A table of banned words. Most words contain the tokens 12 or 13, beyond the vocabulary of 12 tokens.
 
 Words whose last token is beyond the vocabulary can't be banned.
 """

@@ -52,9 +52,10 @@ UPDATED_TENSORS = ("finished", "sequence_lengths", *LOG_PROBABILITIES)
 
 
 def permuted_rows(logits: Sequence[float]) -> Domain:
-    """Return a domain of rows, each of which is a random permutation of `logits`."""
+    """Return a domain of rows; every row is a random permutation of `logits`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return the permutations, one after another."""
         return rng.permuted(np.tile(logits, (count // len(logits), 1)), axis=1).reshape(-1)
 
     return draw
@@ -180,7 +181,17 @@ def shared_templates(greedy_arguments: Mapping[str, Any]) -> Iterator[CaseTempla
     """
 
     def certain_template(label: str, batch: int = 9, vocabulary: int = 17, **fields: Any) -> CaseTemplate:
-        """Return a template in which every sequence gets its most probable token."""
+        """Return a template in which every sequence gets its most probable token.
+
+        Args:
+            label: The label of the cases without the element type.
+            batch: The number of sequences.
+            vocabulary: The number of tokens in the vocabulary.
+            **fields: Other arguments of `sampling_template`.
+
+        Returns:
+            The template.
+        """
         return sampling_template(label, batch, vocabulary, **{**greedy_arguments, **fields})
 
     yield statistics_template("sample", dtypes=DtypeSelection.all, smoke=True)

@@ -123,7 +123,15 @@ def _target_arguments(
 
 
 def with_logits(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
-    """Return copies of the templates whose argument `input` has the domain `logits`."""
+    """Return copies of templates with another domain of the argument `input`.
+
+    Args:
+        templates: The templates.
+        logits: The domain of `input`: logits, or logarithms of probabilities.
+
+    Returns:
+        The new templates.
+    """
     return [template.replace(domains={"input": logits}) for template in templates]
 
 

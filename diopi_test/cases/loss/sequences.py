@@ -1,6 +1,6 @@
 """Cases of the connectionist temporal classification (CTC) loss and its gradient.
 
-The CTC loss is the negative log-likelihood of a sequence of labels, given the log-probabilities of classes at each time
+The CTC loss is the negative log-likelihood of a sequence of labels under the log-probabilities of classes at each time
 step. One class, the blank, separates labels. Graves et al., "Connectionist Temporal Classification" (2006).
 """
 
@@ -127,7 +127,7 @@ def _constant(values: Any, dtype: Dtype) -> TensorTemplate:
 
 
 def _labels(count: int, classes: int = 4) -> list[int]:
-    """Return `count` labels from 1 to `classes`, some of which repeat the previous label."""
+    """Return labels from 1 to `classes`. Some labels repeat the previous label, which requires a blank between them."""
     return [1 + position * position // 3 % classes for position in range(count)]
 
 

@@ -29,6 +29,7 @@ from diopi_test.cases.template import (
 )
 
 Array = NDArray[Any]
+"""An array of coordinates."""
 NEAR_EDGE = 0.01
 """The minimum distance of a point from an edge, in the units of the coordinates.
 

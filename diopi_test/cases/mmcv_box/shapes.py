@@ -17,6 +17,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, uniform
 
 Array = NDArray[Any]
+"""An array of coordinates."""
 
 F64 = Dtype.float64
 """The element type that the domains of this module pass to the domains of coordinates, sizes and radii."""
@@ -35,6 +36,7 @@ def column_domain(*domains: Domain) -> Domain:
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        """Return the numbers of the matrix, row by row."""
         rows = count // len(domains)
         return np.stack([domain(rng, rows, dtype) for domain in domains], -1).reshape(-1)
 
@@ -53,6 +55,7 @@ def box_domain(coordinates: Domain, sizes: Domain) -> Domain:
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        """Return the numbers of the boxes, one box after another."""
         low = coordinates(rng, count // 2, F64).reshape(-1, 2)
         return np.concatenate([low, low + sizes(rng, count // 2, F64).reshape(-1, 2)], -1).reshape(-1)
 
@@ -92,6 +95,7 @@ def quadrilateral_domain(centers: Domain, radii: Domain, clockwise: bool = False
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        """Return the corners of the quadrilaterals, one quadrilateral after another."""
         n = count // 8
         center, radius = (domain(rng, 2 * n, F64).reshape(n, 1, 2) for domain in (centers, radii))
         angles = (np.arange(4) + rng.uniform(0.15, 0.85, (n, 4))) * np.pi / 2 + rng.uniform(0, np.pi, (n, 1))
@@ -113,6 +117,7 @@ def diamond_domain(low: float, high: float) -> Domain:
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        """Return the corners of the squares, one square after another."""
         angles = np.arange(4) * np.pi / 2 + rng.uniform(0, np.pi, (count // 8, 1))
         radii = rng.uniform(low, high, (count // 8, 1, 1))
         return np.asarray(radii * np.stack([np.cos(angles), np.sin(angles)], -1)).reshape(-1)

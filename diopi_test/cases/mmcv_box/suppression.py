@@ -29,6 +29,7 @@ from diopi_test.cases.template import (
 )
 
 Array = NDArray[Any]
+"""An array of boxes, overlaps or positions."""
 NEAR_THRESHOLD = 1e-3
 """The minimum difference between an overlap and the threshold. Both are fractions of an area."""
 OVERLAPPING_BOXES = rotated_box_domain(uniform(0, 8), uniform(2, 6), ANGLES)

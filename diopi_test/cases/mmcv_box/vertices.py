@@ -20,6 +20,7 @@ from diopi_test.cases.mmcv_box.shapes import F64
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, TemplateFields, register, tensor
 
 Array = NDArray[Any]
+"""An array of vertices or of truth values."""
 CORNERS = 24
 """The number of entries for corners of an intersection of two rotated boxes: 4 corners of either box, 16 crossings."""
 
@@ -35,6 +36,7 @@ def _valid_mask(counts: Sequence[int]) -> Callable[[Values], Array]:
     """
 
     def compute(values: Values) -> Array:
+        """Return the mask for the argument value `_order`."""
         order = values["_order"].reshape(-1, CORNERS).argsort(-1)
         numbers = np.resize(counts, len(order))
         return np.asarray(order.argsort(-1) < numbers[:, np.newaxis]).reshape(values["_order"].shape)

@@ -29,14 +29,24 @@ from diopi_test.cases.template import (
 )
 
 Array = NDArray[Any]
+"""An array of points or boxes."""
 NEAR_FACE = 0.02
 """The minimum distance of points from the faces of boxes or voxels, as a fraction of the size of the box or voxel."""
 
 
 def lattice_domain(low: int, high: int) -> Domain:
-    """Return the domain of multiples of 1/16 in [low, high]. Every floating-point type represents those below 8."""
+    """Return the domain of multiples of 1/16 in [low, high].
+
+    Args:
+        low: The least number, an integer.
+        high: The largest number, an integer.
+
+    Returns:
+        The domain. Every floating-point type represents multiples of 1/16 below 8.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        """Return random multiples of 1/16."""
         return rng.integers(16 * low, 16 * high, count, endpoint=True) / 16.0
 
     return draw
@@ -99,6 +109,7 @@ def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) 
     """
 
     def compute(values: Values) -> Array:
+        """Return the selected points, an array with one row per point, and one matrix per batch of boxes."""
         candidates, box_values = values["_points"], values[boxes]
         if box_values.ndim == 2:
             return _select_off_faces(candidates, box_values, grid)[:count]

@@ -29,6 +29,7 @@ from diopi_test.cases.template import (
 )
 
 Array = NDArray[Any]
+"""An array of boxes, corners or distances."""
 NEAR_EDGE = 0.05
 """The minimum distance of corners from edges, seen from above. MMCV treats nearer corners as touching."""
 
@@ -116,6 +117,7 @@ def _boxes_apart(count: int) -> Callable[[Values], Array]:
     """
 
     def compute(values: Values) -> Array:
+        """Return the selected boxes."""
         distances = _least_distances(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
         chosen = _select_first(count, len(distances), lambda candidate, chosen: distances[candidate] > NEAR_EDGE)
         return np.asarray(values["_boxes"][chosen])
@@ -236,12 +238,13 @@ def _boxes_clear_of_threshold(count: int, threshold: float) -> Callable[[Values]
     """
 
     def compute(values: Values) -> Array:
+        """Return the selected boxes."""
         areas, intersections = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
         ratios = intersections / (areas[:, np.newaxis] + areas - intersections)
         distances = _least_distances(values["_seen"], values["_seen"])
 
         def is_acceptable(candidate: int, chosen: list[int]) -> bool:
-            """Return whether the candidate keeps clear of all chosen boxes."""
+            """Return whether the candidate is not near any selected box or threshold."""
             is_clear = np.abs(ratios[candidate, chosen] - threshold) > NEAR_THRESHOLD
             return bool(np.all(is_clear & (distances[candidate, chosen] > NEAR_EDGE)))
 

@@ -15,6 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, uniform
 
 Array = NDArray[Any]
+"""An array of the numbers of boxes."""
 
 F64, INT32 = Dtype.float64, Dtype.int32
 """Short names for the element types of auxiliary tensors and of indices."""
@@ -35,6 +36,7 @@ def box_3d_domain(coordinates: Domain, sizes: Domain, angles: Domain) -> Domain:
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        """Return the numbers of the boxes, one box after another."""
         n = count // 7
         columns = [domain(rng, k * n, F64).reshape(n, k) for domain, k in ((coordinates, 3), (sizes, 3), (angles, 1))]
         return np.concatenate(columns, -1).reshape(-1)

@@ -43,7 +43,14 @@ class SelectedPoints:
     high: int = 0
 
     def indices(self, layout: Layout) -> TensorSpec:
-        """Return the tensor of indices, some of which are equal."""
+        """Return the argument `idx`, a tensor of random indices. Some of them are equal.
+
+        Args:
+            layout: The layout of the tensor.
+
+        Returns:
+            The tensor, of the shape (batch, *shape).
+        """
         below = max(self.high or self.points, 1)
         return positions(self.batch, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 

@@ -138,7 +138,15 @@ register(
 
 
 def stacked_ball_arguments(template: CaseTemplate[StackedSets], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiStackBallQueryMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiStackBallQueryMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the result.
+        dtype: Not used; coordinates have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     rows = sum(sizes.centers)
     return {
@@ -212,7 +220,17 @@ class NearestSizes:
 
 
 def nearest_arguments(template: CaseTemplate[NearestSizes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiKnnMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiKnnMmcv` for the sizes of a template.
+
+    The parameter `n` is the number of points here, and `m` the number of centers.
+
+    Args:
+        template: The template. Its layout applies to the coordinates.
+        dtype: Not used; coordinates have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     return {
         "xyz_tensor": tensor(sizes.batch, sizes.points, 3, domain=sizes.domain, layout=template.layout),

@@ -130,7 +130,14 @@ UNALIGNED_TEMPLATE = REGION_SMOKE.with_sizes("unaligned", shape=(2, 1, 4, 5), sc
 
 
 def maximum_templates(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
-    """Return copies of templates that compute maxima of features that are all different."""
+    """Return copies of templates that compute maxima of features that are all different.
+
+    Args:
+        templates: The templates.
+
+    Returns:
+        The copies, with "maximum-" before their labels.
+    """
     return [
         template.with_sizes(f"maximum-{template.label}", pool_mode=MAXIMUM, features=distinct) for template in templates
     ]

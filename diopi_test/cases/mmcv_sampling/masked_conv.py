@@ -72,7 +72,15 @@ def masked_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
 
 
 def im2col_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiMaskedIm2colMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiMaskedIm2colMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: Not used; floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     return {
         **masked_arguments(template, dtype),
         "im": tensor(1, *template.sizes.image, domain=any_value, layout=template.layout),
@@ -80,7 +88,15 @@ def im2col_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mappi
 
 
 def col2im_arguments(template: CaseTemplate[MaskedImage], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiMaskedCol2imMmcv` for the sizes of a template."""
+    """Return the arguments of `diopiMaskedCol2imMmcv` for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the image.
+        dtype: Not used; floating-point tensors have the type under test.
+
+    Returns:
+        The arguments by name. The image contains zeros before the call.
+    """
     return {**masked_arguments(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
 

@@ -231,7 +231,7 @@ def _gather_arguments(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mappi
 
     Args:
         template: The template. Its shape is (workers, channels).
-        dtype: The element type under test.
+        dtype: The element type under test. Statistics are float32 if it has half precision.
 
     Returns:
         The arguments by name.

@@ -36,6 +36,7 @@ def shifted_starting_with(value: float) -> Domain:
     """Return a domain that draws from `SHIFTED` and replaces the first element by `value`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return the values, with the first one replaced."""
         values = SHIFTED(rng, count, dtype)
         values[0] = value
         return values
@@ -44,7 +45,7 @@ def shifted_starting_with(value: float) -> Domain:
 
 
 def draw_half_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw from `SHIFTED`, and replace the first half of the elements by 0."""
+    """Return values from `SHIFTED`, with the first half of the elements replaced by 0."""
     values = SHIFTED(rng, count, dtype)
     values[: count // 2] = 0
     return values
@@ -62,6 +63,7 @@ def domain_of_rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Do
     """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return the rows, one after another."""
         return np.asarray(np.concatenate([draw_row(rng, number) for number in range(count // length)]))
 
     return draw

@@ -235,9 +235,15 @@ def further_order_templates() -> list[CaseTemplate[Axes]]:
 
 
 def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
-    """Return templates of norms over each single axis of ranks 1 to 4 that no template in `templates` reduces alone.
+    """Return a template of a norm over each single axis of ranks 1 to 4 that no other template reduces on its own.
 
     Axes count from either end. The order is 2 for even numbers of axes and 3 for odd numbers.
+
+    Args:
+        templates: The other templates.
+
+    Returns:
+        The new templates.
     """
     tested = {
         (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
@@ -249,7 +255,15 @@ def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[Cas
 
 
 def _norm_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments `input` and `dim` of a vector norm for a template, for any element type."""
+    """Return the arguments `input` and `dim` of a vector norm for the sizes of a template.
+
+    Args:
+        template: The template. Its layout applies to the input.
+        dtype: Not used; the input has the type under test.
+
+    Returns:
+        The arguments by name.
+    """
     return {"input": tensor(*template.sizes.shape, layout=template.layout), "dim": template.sizes.axes}
 
 
@@ -410,9 +424,15 @@ GRADIENT_TEMPLATES = (
 
 
 def _gradient_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments `self`, `dim`, `p`, `norm` and `grad_output` for a template, for any element type.
+    """Return the arguments of `diopiNormBackward` for the sizes of a template.
 
-    The reference computes `norm` with `diopiNorm`. In large templates, `norm` and `grad_output` are contiguous.
+    Args:
+        template: The template. Its layout applies to all tensors. In large templates, `norm` and `grad_output` are
+            contiguous.
+        dtype: Not used; all tensors have the type under test.
+
+    Returns:
+        The arguments `self`, `dim`, `p`, `norm` and `grad_output`. The reference computes `norm` with `diopiNorm`.
     """
     sizes, layout = template.sizes, template.layout
     norm_layout = layout if not template.large else contiguous

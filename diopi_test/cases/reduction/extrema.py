@@ -295,9 +295,19 @@ def _false_numbers(dtype: Dtype) -> Sequence[complex]:
 
 
 def _with_rare_probability(rare: float, frequent: float, count: int) -> Domain:
-    """Return a domain in which each element is `rare` with the probability 1 / `count`, and `frequent` otherwise."""
+    """Return a domain of two numbers, one of which is rare.
+
+    Args:
+        rare: The rare number.
+        frequent: The other number.
+        count: The inverse of the probability of the rare number.
+
+    Returns:
+        The domain.
+    """
 
     def draw(rng: Generator, size: int, dtype: Dtype) -> NDArray[Any]:
+        """Return `size` random elements."""
         return np.where(rng.random(size) * count < 1, rare, frequent)
 
     return draw

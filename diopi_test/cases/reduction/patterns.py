@@ -180,7 +180,14 @@ def patterns_from_domain(
 
 
 def domain_by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
-    """Return a domain that draws from the domain that `domain_of` returns for an element type."""
+    """Return a domain that draws from another domain for each element type.
+
+    Args:
+        domain_of: Returns the domain for an element type.
+
+    Returns:
+        The domain.
+    """
     return lambda rng, count, dtype: domain_of(dtype)(rng, count, dtype)
 
 
@@ -198,7 +205,16 @@ def result_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverrid
 
 
 def restrict_dtypes(template: CaseTemplate[Axes], dtypes: Sequence[Dtype]) -> CaseTemplate[Axes]:
-    """Return the template for `dtypes` if it selects all element types, otherwise for float32 if `dtypes` has it."""
+    """Return the template with other element types.
+
+    Args:
+        template: The template.
+        dtypes: The element types that the template may have.
+
+    Returns:
+        A template for all these types if `template` selects all element types. Otherwise a template for float32, or for
+            no type if float32 is not among them.
+    """
     return template.replace(
         dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]
     )

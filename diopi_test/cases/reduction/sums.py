@@ -299,7 +299,15 @@ DEVIATIONS = (
 
 
 def _lengthen(sizes: Axes) -> Axes | None:
-    """Return sizes with at least 24 slices of 307 elements along one axis; None if the sizes have several axes."""
+    """Return the sizes of a template with longer slices, or None if they can't be longer.
+
+    Args:
+        sizes: The sizes.
+
+    Returns:
+        Sizes with at least 24 slices of 307 elements along the reduced axis. None if there are several reduced axes,
+            fewer than two axes, or fewer than 4 elements per slice.
+    """
     if len(sizes.axes) != 1 or len(sizes.shape) < 2 or sizes.shape[sizes.axes[0]] < 4:
         return None
     reduced = sizes.axes[0] % len(sizes.shape)

@@ -142,9 +142,15 @@ EQUAL_ELEMENTS_REASONS = {".*": "the function returns equal elements"}
 
 
 def fill_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of functions that fill a tensor: `size`, and 1 as the default of `value`.
+    """Return the arguments of functions that fill a tensor.
 
-    A `value` in the template takes precedence. Functions without these parameters, such as `diopiZeroInp`, ignore them.
+    Args:
+        template: The template. A `value` in its arguments takes precedence.
+        dtype: Not used.
+
+    Returns:
+        The arguments `size`, and `value` with the default 1. Functions without these parameters, such as
+            `diopiZeroInp`, ignore them.
     """
     return {"size": template.sizes, "value": 1}
 

@@ -72,10 +72,18 @@ def halfway_numbers(target: Dtype) -> Domain:
 
 
 def extreme_truncated_numbers(target: Dtype) -> Domain:
-    """Return a domain of the floating-point numbers furthest from 0 that an integer type can hold when truncated."""
+    """Return a domain of the floating-point numbers furthest from 0 that an integer type can hold when truncated.
+
+    Args:
+        target: The integer type to which the numbers are converted.
+
+    Returns:
+        The domain, which also contains half of these numbers.
+    """
     low, high = integer_range(target)
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return the extreme numbers for a floating-point type, in random order."""
         kind = to_numpy(dtype)
         beyond = np.array([low - 1.0, high + 1.0]).astype(kind)  # high + 1 is a power of two, low − 1 may round to low
         ends = [*np.nextafter(beyond, np.zeros_like(beyond)), *np.array([low, low / 2, high / 2]).astype(kind)]
