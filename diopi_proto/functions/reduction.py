@@ -120,7 +120,8 @@ def diopiAmax(ctx: Context, out: Out, self: In, dim: Axes, keepdim: boolean):
 def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Return whether any element is nonzero, along axis `dim` or in the whole input.
 
-    NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype.
+    NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype; for uint8,
+    torch.any returns uint8 instead.
 
     Source: torch.any.
     """
@@ -130,7 +131,8 @@ def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
 def diopiAll(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Return whether every element is nonzero, along axis `dim` or in the whole input.
 
-    NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype.
+    NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype; for uint8,
+    torch.all returns uint8 instead.
 
     Source: torch.all.
     """

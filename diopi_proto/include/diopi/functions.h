@@ -3859,7 +3859,8 @@ DIOPI_WEAK diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Return whether any element is nonzero, along axis `dim` or in the whole input.
  *
- * NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype.
+ * NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype; for uint8,
+ * torch.any returns uint8 instead.
  *
  * Source: torch.any.
  *
@@ -3871,7 +3872,8 @@ DIOPI_WEAK diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Return whether every element is nonzero, along axis `dim` or in the whole input.
  *
- * NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype.
+ * NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype; for uint8,
+ * torch.all returns uint8 instead.
  *
  * Source: torch.all.
  *
