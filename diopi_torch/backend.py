@@ -11,8 +11,8 @@ from weakref import WeakSet
 
 from diopi_impl.base import BaseVendor
 from diopi_impl.plugins import find_vendor
-from diopi_torch.memory import CachingAllocator
-from diopi_torch.settings import vendor_name
+from diopi_torch.memory import make_allocator
+from diopi_torch.settings import DEVICE_STRATEGY, vendor_name
 from diopi_torch.streams import DeviceStream, StreamChoice
 from lib_rt import Generator
 
@@ -47,7 +47,7 @@ class Backend:
         self.default_stream = DeviceStream(self.device)
         self.register_stream(self.default_stream)
         self.streams = StreamChoice(self.default_stream)
-        self.allocator = CachingAllocator(self.device, self.drop_unused_memory)
+        self.allocator = make_allocator(DEVICE_STRATEGY, self.device, self.drop_unused_memory)
         self.generator = Generator(self.device, DEFAULT_SEED)
         self.plans: dict[Hashable, Any] = {}
 
@@ -78,7 +78,7 @@ class Backend:
         """
         if self.process != os.getpid():
             return
-        self.allocator.empty_cache()
+        self.allocator.close()
         for stream in list(self._streams):
             stream.close()
         self.generator.close()

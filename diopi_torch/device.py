@@ -13,7 +13,7 @@ from typing import Any, final
 
 import torch
 
-from diopi_torch import streams
+from diopi_torch import pinned, streams
 from diopi_torch.backend import backend, is_forked, is_open
 from diopi_torch.layout import DTYPES
 from diopi_torch.memory import MemoryUsage
@@ -364,7 +364,8 @@ def empty_cache() -> None:
 
 
 def empty_host_cache() -> None:
-    """Do nothing: pinned memory is not cached."""
+    """Free all pinned memory that is cached."""
+    pinned.host_allocator().empty_cache()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:

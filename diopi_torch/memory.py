@@ -1,42 +1,36 @@
-"""A cache of device memory. It is necessary because a vendor's allocation takes longer than most operators."""
+"""Allocators that cache memory. They are necessary because a vendor's allocation takes longer than most operators."""
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Protocol, final
 
-from lib_rt import CallError, Device
-from lib_rt.library import ffi, pointer
-
-GRANULE = 512
-"""Sizes are rounded up to a multiple of this number of bytes, so that tensors of similar sizes can reuse a block."""
+from diopi_torch.pools import STRATEGIES, MemoryBlock, Pool, TorchOptions, make_block, make_pool, parse_torch_options
+from diopi_torch.settings import ALLOCATOR_OPTIONS, MEMORY_CHECK, SettingError, is_switched_on
+from lib_rt import CallError
 
 
 class DeviceMemoryError(MemoryError):
     """The device does not have enough memory, even after the cache was emptied."""
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryBlock:
-    """A block of device memory.
+class FreedTwiceError(RuntimeError):
+    """A block was returned to the allocator that does not belong to any tensor."""
 
-    Attributes:
-        address: the address as a number.
-        nbytes: the size in bytes.
-        stream: the number of the stream that uses the block.
-        pointer: the address as a C pointer.
-        buffer: the block as a Python buffer; must not be accessed if the host can't address the memory.
-    """
 
-    address: int
-    nbytes: int
-    stream: int
-    pointer: Any = field(compare=False, repr=False)
-    buffer: Any = field(compare=False, repr=False)
+class MemorySource(Protocol):
+    """The memory that an allocator caches: a device, or the host."""
+
+    def malloc(self, nbytes: int) -> int:
+        """Return the address of new memory; raise CallError or MemoryError if there is not enough."""
+
+    def free(self, address: int) -> None:
+        """Free the memory at an address that `malloc` has returned."""
 
 
 @final
@@ -57,7 +51,6 @@ class MemoryUsage:
         self.peak = self.current
 
 
-@final
 class CachingAllocator:
     """An allocator that caches each released block for reuse on the stream that used it.
 
@@ -65,14 +58,23 @@ class CachingAllocator:
     on the same stream, after that work.
 
     Args:
-        device: the device that has the memory.
-        wait: a function that waits for all work on the device; it is called before memory is returned to the device.
+        source: the device that has the memory, or the host.
+        wait: a function that waits for all work on the device; it is called before memory is returned to the source.
+        pool: the strategy by which blocks are cached; TORCH if it is None.
+        collection_threshold: the part of `limit` above which unused memory is freed before more is reserved; 0 never.
     """
 
-    def __init__(self, device: Device, wait: Callable[[], None]) -> None:
-        self._device = device
+    def __init__(
+        self,
+        source: MemorySource,
+        wait: Callable[[], None],
+        pool: Pool | None = None,
+        collection_threshold: float = 0.0,
+    ) -> None:
+        self._source = source
         self._wait = wait
-        self._free: defaultdict[tuple[int, int], list[MemoryBlock]] = defaultdict(list)
+        self._pool = pool or make_pool("TORCH", TorchOptions())
+        self._collection_threshold = collection_threshold
         self._returned: deque[MemoryBlock] = deque()
         self._lock = threading.Lock()
         self.allocated = MemoryUsage()
@@ -84,17 +86,17 @@ class CachingAllocator:
 
     def allocate(self, nbytes: int, stream: int) -> MemoryBlock:
         """Return a block of at least `nbytes` for the stream with this number; or raise DeviceMemoryError."""
-        size = (nbytes + GRANULE - 1) // GRANULE * GRANULE or GRANULE
+        size = self._pool.block_size(nbytes)
         with self._lock:
-            if self._returned:
+            if self._returned and self._pool.caches:
                 block = self._returned.pop()
                 if block.nbytes == size and block.stream == stream:  # programs often reallocate what they released last
                     return block
                 self._returned.append(block)
+            if self._returned:
                 self._take_returned_blocks()
-            cached = self._free[stream, size]
-            block = cached.pop() if cached else self._reserve(size, stream)
-            self.allocated.change(size)
+            block = self._pool.take(size, stream) or self._reserve(size, stream)
+            self.allocated.change(block.nbytes)
             return block
 
     def collect(self) -> None:
@@ -106,44 +108,118 @@ class CachingAllocator:
         """Wait for the device and return all unused memory to it."""
         with self._lock:
             self._take_returned_blocks()
-            self._free_cached_blocks()
+            self._free_unused_segments()
+
+    def close(self) -> None:
+        """Return all unused memory, because the device is about to be closed."""
+        self.empty_cache()
 
     def _take_returned_blocks(self) -> None:
-        """Move the returned blocks to the cache; the caller must hold the lock."""
+        """Move the returned blocks to the pool; the caller must hold the lock."""
         while self._returned:
             block = self._returned.popleft()
-            self._free[block.stream, block.nbytes].append(block)
+            self._pool.put(block)
             self.allocated.current -= block.nbytes
+        if not self._pool.caches:
+            self._free_unused_segments()
 
-    def _reserve(self, nbytes: int, stream: int) -> MemoryBlock:
-        """Return a new block that the device allocates; if that fails, empty the cache and try again."""
-        if self.limit is not None and self.reserved.current + nbytes > self.limit:
-            self._free_cached_blocks()
-            if self.reserved.current + nbytes > self.limit:
-                raise self._out_of_memory(nbytes, f"the program has set a limit of {self.limit:,} bytes")
+    def _reserve(self, size: int, stream: int) -> MemoryBlock:
+        """Return a block of at least `size` bytes in a new segment; empty the cache if there is not enough memory."""
+        wanted = self._pool.segment_size(size)
+        if self.limit is not None:
+            if self.reserved.current + wanted > (self._collection_threshold or 1) * self.limit:
+                self._free_unused_segments()
+            if self.reserved.current + wanted > self.limit:
+                wanted = size
+            if self.reserved.current + wanted > self.limit:
+                raise self._out_of_memory(size, f"the program has set a limit of {self.limit:,} bytes")
         try:
-            address = self._device.malloc(nbytes)
-        except CallError:
-            self._free_cached_blocks()
+            address = self._source.malloc(wanted)
+        except (CallError, MemoryError):
+            self._free_unused_segments()
+            wanted = size
             try:
-                address = self._device.malloc(nbytes)
-            except CallError as error:
-                raise self._out_of_memory(nbytes, error.text) from None
-        self.reserved.change(nbytes)
-        memory = pointer(address)
-        return MemoryBlock(
-            address=address, nbytes=nbytes, stream=stream, pointer=memory, buffer=ffi.buffer(memory, nbytes)
-        )
+                address = self._source.malloc(wanted)
+            except (CallError, MemoryError) as error:
+                raise self._out_of_memory(size, str(error)) from None
+        self.reserved.change(wanted)
+        return self._pool.take_from_segment(make_block(address, wanted, stream, address), size)
 
     def _out_of_memory(self, nbytes: int, reason: str) -> DeviceMemoryError:
         """Return the error for a request that cannot be met."""
         return DeviceMemoryError(f"{nbytes:,} bytes were requested, {self.allocated.current:,} are in use: {reason}")
 
-    def _free_cached_blocks(self) -> None:
-        """Wait for the device and free all cached blocks."""
+    def _free_unused_segments(self) -> None:
+        """Wait for the device and free the segments in which no block is in use."""
         self._wait()
-        for blocks in self._free.values():
-            while blocks:
-                block = blocks.pop()
-                self._device.free(block.address)
-                self.reserved.change(-block.nbytes)
+        for segment in self._pool.unused_segments():
+            self._source.free(segment.address)
+            self.reserved.change(-segment.nbytes)
+
+
+@final
+class CheckingAllocator(CachingAllocator):
+    """An allocator that knows which blocks are in use, for programs whose memory is not returned as expected.
+
+    The arguments are those of `CachingAllocator`.
+    """
+
+    def __init__(
+        self,
+        source: MemorySource,
+        wait: Callable[[], None],
+        pool: Pool | None = None,
+        collection_threshold: float = 0.0,
+    ) -> None:
+        super().__init__(source, wait, pool, collection_threshold)
+        self._used: dict[int, MemoryBlock] = {}
+        self.give_back = self._check_and_give_back
+
+    def allocate(self, nbytes: int, stream: int) -> MemoryBlock:
+        """Return a block as `CachingAllocator.allocate` does, and record it."""
+        block = super().allocate(nbytes, stream)
+        self._used[block.address] = block
+        return block
+
+    def _check_and_give_back(self, block: MemoryBlock) -> None:
+        """Return a block to the allocator; raise FreedTwiceError if it is not in use."""
+        if self._used.pop(block.address, None) is None:
+            raise FreedTwiceError(f"the block of {block.nbytes:,} bytes at {block.address:#x} was freed twice")
+        self._returned.append(block)
+
+    def close(self) -> None:
+        """Print the blocks that are still in use to stderr, and return all unused memory."""
+        blocks = sorted(self._used.values(), key=lambda block: -block.nbytes)
+        if blocks:
+            total = sum(block.nbytes for block in blocks)
+            count = f"{len(blocks)} block{'s are' if len(blocks) > 1 else ' is'}"
+            print(f"{MEMORY_CHECK}: {count} still in use, {total:,} bytes", file=sys.stderr)
+        for block in blocks[:MAX_REPORTED]:
+            print(f"  {block.nbytes:,} bytes at {block.address:#x}, stream {block.stream}", file=sys.stderr)
+        super().close()
+
+
+MAX_REPORTED = 20
+"""How many blocks `CheckingAllocator.close` prints, the largest first."""
+
+
+def make_allocator(variable: str, source: MemorySource, wait: Callable[[], None]) -> CachingAllocator:
+    """Return an allocator for memory, as the environment configures it.
+
+    Args:
+        variable: the name of the environment variable that names the strategy.
+        source: the device that has the memory, or the host.
+        wait: a function that waits for all work on the device.
+
+    Returns:
+        The allocator.
+
+    Raises:
+        SettingError: A variable has an invalid value.
+    """
+    strategy = os.environ.get(variable, "").strip() or "TORCH"
+    if strategy not in STRATEGIES:
+        raise SettingError(f"{variable}: expected {', '.join(STRATEGIES)}, found {strategy!r}")
+    options = parse_torch_options(os.environ.get(ALLOCATOR_OPTIONS, ""))
+    kind = CheckingAllocator if is_switched_on(MEMORY_CHECK) else CachingAllocator
+    return kind(source, wait, make_pool(strategy, options), options.garbage_collection_threshold)

@@ -32,6 +32,18 @@ SYNCHRONOUS = "DIPU_SYNC_EXEC_MODE"
 LOG_FALLBACK = "DIPU_LOG_FALLBACK_INFO"
 """A switch: prints the operators that run on the CPU, with the reason."""
 
+DEVICE_STRATEGY = "DIPU_DEVICE_MEMCACHING_ALGORITHM"
+"""Names the strategy by which the memory of the device is cached: TORCH, BF, BS or RAW."""
+
+HOST_STRATEGY = "DIPU_HOST_MEMCACHING_ALGORITHM"
+"""Names the strategy by which pinned memory is cached."""
+
+ALLOCATOR_OPTIONS = "DIPU_TORCH_ALLOCATOR_CONF"
+"""The options of the strategy TORCH, such as `max_split_size_mb:128`."""
+
+MEMORY_CHECK = "DIPU_MEM_CHECK"
+"""A switch: reports memory that is still in use when the device is closed, and raises an error if it is freed twice."""
+
 CPU_AFFINITY = "DIPU_CPU_AFFINITY"
 """A switch: divides the CPUs of the machine among the processes that a launcher such as `torchrun` started."""
 

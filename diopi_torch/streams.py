@@ -99,10 +99,9 @@ class DeviceStream:
             arguments[place] = self.open_tensor(tensor, layout) if found is None else found
 
     def _create_tensor(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
-        """Create a native tensor over the memory of `tensor` with this layout."""
-        storage, offset = tensor.untyped_storage(), int(tensor.storage_offset()) if layout.nbytes else 0
-        memory = storage.data_ptr(), storage.nbytes()
-        return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides, offset)
+        """Create a native tensor over the bytes of `tensor`, not of its storage: later storages differ in size."""
+        memory = tensor.data_ptr(), layout.nbytes
+        return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides)
 
     def drop_cached_tensors(self) -> None:
         """Drop all cached tensors, because their memory is about to be reused."""

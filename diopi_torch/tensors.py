@@ -16,7 +16,8 @@ import torch
 from diopi_proto.types import Dtype
 from diopi_torch.backend import Backend, backend
 from diopi_torch.layout import CPU, DTYPES, TensorLayout, contiguous_strides, dlpack, layout_of, span_size
-from diopi_torch.memory import DeviceMemoryError, MemoryBlock
+from diopi_torch.memory import DeviceMemoryError
+from diopi_torch.pools import MemoryBlock
 from diopi_torch.settings import NAME
 
 CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)

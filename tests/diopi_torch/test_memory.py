@@ -7,7 +7,21 @@ from torch_devices import Limited
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
-from diopi_torch.memory import CachingAllocator, DeviceMemoryError, MemoryUsage  # noqa: E402  # behind the check for PyTorch
+from diopi_torch.memory import (  # noqa: E402  # behind the check for PyTorch
+    CachingAllocator,
+    CheckingAllocator,
+    DeviceMemoryError,
+    FreedTwiceError,
+    MemoryUsage,
+    make_allocator,
+)
+from diopi_torch.pools import MIB, RawPool, SizeClassPool  # noqa: E402  # behind the check, too
+from diopi_torch.settings import (  # noqa: E402  # behind the check, too
+    ALLOCATOR_OPTIONS,
+    DEVICE_STRATEGY,
+    MEMORY_CHECK,
+    SettingError,
+)
 from lib_rt import Device  # noqa: E402  # behind the check, too
 
 
@@ -25,9 +39,9 @@ def waits() -> list[None]:
 
 @pytest.fixture
 def allocator(runtime: Limited, waits: list[None]) -> Iterator[CachingAllocator]:
-    """Yield a caching allocator on the runtime; `waits` gets an entry whenever it waits for the device."""
+    """Yield an allocator that does not divide blocks; `waits` gets an entry whenever it waits for the device."""
     with Device(runtime.functions()) as device:
-        yield CachingAllocator(device, lambda: waits.append(None))
+        yield CachingAllocator(device, lambda: waits.append(None), SizeClassPool())
 
 
 def test_released_blocks_are_reused_by_the_same_stream(allocator: CachingAllocator, waits: list[None]) -> None:
@@ -72,3 +86,61 @@ def test_the_cache_is_emptied_before_memory_runs_out(
     assert (runtime.available, allocator.allocated.current, allocator.reserved.current) == (4096, 0, 0)
     allocator.allocated.reset_peak()
     assert allocator.allocated == MemoryUsage(0, 0)
+
+
+def test_without_a_cache_memory_returns_before_the_next_allocation(runtime: Limited) -> None:
+    with Device(runtime.functions()) as device:
+        allocator = CachingAllocator(device, lambda: None, RawPool())
+        allocator.give_back(allocator.allocate(4096, stream=0))
+        assert allocator.allocate(4096, stream=1).nbytes == 4096
+        assert allocator.reserved == MemoryUsage(4096, 4096)
+
+
+def test_segments_shrink_to_the_request_if_memory_is_short() -> None:
+    runtime = Limited(3 * MIB)
+    with Device(runtime.functions()) as device:
+        allocator = CachingAllocator(device, lambda: None)
+        first, second = (allocator.allocate(MIB, stream=stream) for stream in (0, 1))
+        assert (allocator.reserved.current, runtime.available) == (3 * MIB, 0)
+        assert (first.segment, second.nbytes) == (first.address, MIB)
+
+
+def test_unused_memory_is_freed_above_a_part_of_the_limit(waits: list[None]) -> None:
+    with Device(Limited(64 * MIB).functions()) as device:
+        allocator = CachingAllocator(device, lambda: waits.append(None), collection_threshold=0.5)
+        allocator.limit = 48 * MIB
+        allocator.give_back(allocator.allocate(10 * MIB, stream=0))
+        assert allocator.allocate(12 * MIB, stream=1) and not waits
+        assert allocator.allocate(8 * MIB, stream=1).nbytes == 8 * MIB
+        assert (len(waits), allocator.reserved.current) == (1, (12 + 20) * MIB)
+
+
+def test_a_block_that_is_freed_twice_raises_an_error(runtime: Limited, capsys: pytest.CaptureFixture[str]) -> None:
+    with Device(runtime.functions()) as device:
+        allocator = CheckingAllocator(device, lambda: None, SizeClassPool())
+        blocks = [allocator.allocate(size, stream=0) for size in (512, 1024, 512)]
+        allocator.give_back(blocks[0])
+        with pytest.raises(FreedTwiceError, match="512 bytes"):
+            allocator.give_back(blocks[0])
+        allocator.close()
+        printed = capsys.readouterr().err.splitlines()
+        assert printed[0] == "DIPU_MEM_CHECK: 2 blocks are still in use, 1,536 bytes"
+        assert printed[1].startswith("  1,024 bytes at 0x")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        (DEVICE_STRATEGY, "BFC", r"TORCH, BF, BS, RAW.*'BFC'"),
+        (ALLOCATOR_OPTIONS, "max_split_size:8", "'max_split_size' is not one of max_split_size_mb"),
+        (ALLOCATOR_OPTIONS, "max_split_size_mb:0", "'0' is not a value of max_split_size_mb"),
+        (ALLOCATOR_OPTIONS, "roundup_power2_divisions:6", "power of two"),
+        (MEMORY_CHECK, "maybe", "maybe"),
+    ],
+)
+def test_an_invalid_setting_of_the_allocator_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, runtime: Limited, variable: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with Device(runtime.functions()) as device, pytest.raises(SettingError, match=message):
+        make_allocator(DEVICE_STRATEGY, device, lambda: None)
