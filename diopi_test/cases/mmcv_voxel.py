@@ -413,7 +413,7 @@ class SparseSizes:
 
         Returns:
             An array (positions, 2, max_pairs), in which −1 stands for no row, and a vector of counts. No row occurs
-                twice at a position.
+            twice at a position.
         """
         positions = int(np.prod(self.kernel))
         rng = np.random.default_rng(positions + self.rows + self.output_rows)

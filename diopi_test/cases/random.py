@@ -89,7 +89,7 @@ def sample_templates(template: TemplateFunction) -> Iterator[CaseTemplate]:
 
     Yields:
         A smoke template in every element type, a template per entry of `RESULT_SHAPES` and of `SEEDS`, and two large
-            templates.
+        templates.
     """
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *shape_and_layout) for label, shape_and_layout in RESULT_SHAPES.items())
@@ -350,7 +350,7 @@ def normal_templates(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...
 
     Returns:
         The templates of `sample_templates`; then the large template in float16, the template with the standard
-            deviation `point`, and a template with different layouts.
+        deviation `point`, and a template with different layouts.
     """
     sampling_template = partial(sample_template, arguments={"mean": mean, "std": std})
     point_template = sample_template("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)

@@ -68,7 +68,7 @@ def penalty_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> Map
 
     Returns:
         The arguments by name. The token IDs of all sequences are one after another, and each sequence has its own
-            penalties.
+        penalties.
     """
     sizes, layout = template.sizes, template.layout
     ids, batch = _distinct_token_ids(sizes), len(sizes.token_counts)
@@ -93,7 +93,7 @@ def penalty_v2_arguments(template: CaseTemplate[PenaltySizes], dtype: Dtype) -> 
 
     Returns:
         The arguments by name. The tokens are flat positions in the logits, in random order. Each token has its own
-            penalties.
+        penalties.
     """
     sizes = template.sizes
     flat = [sequence * sizes.vocabulary_size + ids for sequence, ids in enumerate(_distinct_token_ids(sizes))]

@@ -103,7 +103,7 @@ def workspace_calls(template: CaseTemplate[Sizes]) -> Iterator[CaseTemplate[Size
 
     Yields:
         Two workspace queries, a call with a workspace of each of three element types, and calls with the fusion levels
-            1 and 2.
+        1 and 2.
     """
     yield template.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield template.replace(

@@ -80,7 +80,7 @@ def _shared_arguments(template: CaseTemplate[AttentionSizes], rows: int) -> dict
 
     Returns:
         The arguments by name. The call uses the last layer of the caches and rotates all columns of a head, or all but
-            one if their number is odd.
+        one if their number is odd.
     """
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.layers, sizes.batch, sizes.key_heads, sizes.slots, sizes.head_size, layout=layout)

@@ -48,7 +48,7 @@ class CtcBatch:
 
         Returns:
             The padded targets of shape (N, S), or all targets one after another in shape (S). The padding is a class
-                that is not the blank.
+            that is not the blank.
         """
         if padding_columns is None:
             return np.concatenate([np.array(target, np.int64) for target in self.targets])

@@ -135,8 +135,8 @@ def draw_nested_boxes(rng: Generator, count: int, dtype: Dtype) -> Array:
 
     Returns:
         The numbers x, y, width, height and angle of the boxes. The boxes of a group have the same angle, and sides that
-            are scaled by 1, 0.9 and 0.5. Boxes of different groups do not overlap. Groups may be incomplete if the
-            number of boxes is not a multiple of 3.
+        are scaled by 1, 0.9 and 0.5. Boxes of different groups do not overlap. Groups may be incomplete if the number
+        of boxes is not a multiple of 3.
     """
     n = -(-count // 15)
     width = int(np.ceil(np.sqrt(n)))

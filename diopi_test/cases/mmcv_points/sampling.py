@@ -57,7 +57,7 @@ def sampling_arguments(template: CaseTemplate[SamplingSizes], dtype: Dtype) -> M
 
     Returns:
         The arguments by name, for both functions. Sets with more than `MAX_POINTS_WITH_DISTANCES` points have no
-            distances.
+        distances.
     """
     sizes = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)

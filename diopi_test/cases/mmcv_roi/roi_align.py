@@ -38,7 +38,7 @@ def _position_tensor(sizes: Regions, result: str) -> TensorTemplate:
 
     Returns:
         For means, a tensor that the function ignores, which is empty unless `has_argmax_tensors` is true. For maxima, a
-            tensor that the forward function computes.
+        tensor that the forward function computes.
     """
     if sizes.pool_mode == MEAN and not sizes.has_argmax_tensors:
         return tensor(0)

@@ -122,7 +122,7 @@ def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Ite
 
     Yields:
         For each order, a template in float32 and a template in `half_dtype`. The latter has long rows if
-            `has_long_half_rows` is true for the order.
+        `has_long_half_rows` is true for the order.
     """
     for p in orders:
         yield normalize_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE)

@@ -129,7 +129,7 @@ def half_templates(template: CaseTemplate[Axes], long_template: CaseTemplate[Axe
 
     Yields:
         `template` without its half-precision types. Then `long_template` in these types, with the domains and the smoke
-            flag of `template`. Its input consists of the numbers ±0.7 and ±0.9, whose rounding errors do not cancel.
+        flag of `template`. Its input consists of the numbers ±0.7 and ±0.9, whose rounding errors do not cancel.
     """
     wide_dtypes, half_dtypes = half_sums.split_dtypes(template)
     domains = {**template.domains, **dict.fromkeys(("input", "self"), half_sums.NEARLY_EQUAL)}

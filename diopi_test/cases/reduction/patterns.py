@@ -109,7 +109,7 @@ def reduction_cases(
 
     Returns:
         The cases of the templates. If there is a template with the label of `ROWS`, cases along all axes that no
-            template uses follow. They have the domains and arguments of this template.
+        template uses follow. They have the domains and arguments of this template.
     """
     input_name, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
     listed_templates = list(templates)
@@ -213,7 +213,7 @@ def restrict_dtypes(template: CaseTemplate[Axes], dtypes: Sequence[Dtype]) -> Ca
 
     Returns:
         A template for all these types if `template` selects all element types. Otherwise a template for float32, or for
-            no type if float32 is not among them.
+        no type if float32 is not among them.
     """
     return template.replace(
         dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]

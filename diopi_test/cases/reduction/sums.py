@@ -306,7 +306,7 @@ def _lengthen(sizes: Axes) -> Axes | None:
 
     Returns:
         Sizes with at least 24 slices of 307 elements along the reduced axis. None if there are several reduced axes,
-            fewer than two axes, or fewer than 4 elements per slice.
+        fewer than two axes, or fewer than 4 elements per slice.
     """
     if len(sizes.axes) != 1 or len(sizes.shape) < 2 or sizes.shape[sizes.axes[0]] < 4:
         return None

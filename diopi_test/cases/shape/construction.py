@@ -150,7 +150,7 @@ def fill_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, 
 
     Returns:
         The arguments `size`, and `value` with the default 1. Functions without these parameters, such as
-            `diopiZeroInp`, ignore them.
+        `diopiZeroInp`, ignore them.
     """
     return {"size": template.sizes, "value": 1}
 

@@ -237,7 +237,7 @@ def next_axis(axis: int, rank: int) -> int:
 
     Returns:
         The following axis. It counts from the last axis if `axis` does not, and vice versa, so that a call has both
-            signs.
+        signs.
     """
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
