@@ -79,7 +79,7 @@ class DeformSizes:
     def result_size(self) -> list[int]:
         """Return the sizes of the result along H and W."""
         axes = zip(self.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        return [(length + 2 * pad - far * (k - 1) - 1) // stride + 1 for length, k, stride, pad, far in axes]
+        return [(length + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for length, k, stride, pad, dilation in axes]
 
     @property
     def attributes(self) -> Mapping[str, Any]:

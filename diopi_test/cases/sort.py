@@ -465,8 +465,10 @@ def repeated_slices(shape: Shape, dim: int, distinct_count: int) -> Domain:
         slice_values = np.tile(
             rng.integers(0, 2 if dtype is Dtype.bool else 4, elements_per_slice), (distinct_count, 1)
         )
-        places = rng.permutation(elements_per_slice)[: distinct_count - 1]
-        slice_values[np.arange(1, distinct_count), places] = 1 - slice_values[np.arange(1, distinct_count), places]
+        changed_positions = rng.permutation(elements_per_slice)[: distinct_count - 1]
+        slice_values[np.arange(1, distinct_count), changed_positions] = (
+            1 - slice_values[np.arange(1, distinct_count), changed_positions]
+        )
         slice_numbers = rng.permutation(np.resize(np.arange(distinct_count), shape[dim]))
         other_sizes = [length for axis, length in enumerate(shape) if axis != dim % len(shape)]
         return np.asarray(np.moveaxis(slice_values[slice_numbers].reshape(shape[dim], *other_sizes), 0, dim)).reshape(

@@ -149,9 +149,9 @@ def shape_variant(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) ->
     gradient_dtype = F64 if arguments["target"].dtype is F64 else None
     grad_output = tensor(*result_shape(pattern.argument("reduction"), pattern.sizes), dtype=gradient_dtype)
     label = "-".join(filter(None, [variant.label, pattern.label]))
-    changed = variant.replace(label, {**arguments, "grad_output": grad_output, **pattern.arguments})
+    template = variant.replace(label, {**arguments, "grad_output": grad_output, **pattern.arguments})
     return replace(
-        changed,
+        template,
         sizes=pattern.sizes,
         layout=pattern.layout,
         result_layout=pattern.result_layout,
@@ -183,7 +183,9 @@ def usual_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
     The element types and smoke flags are those of the patterns, not those of the variant.
     """
     patterns = (*USUAL_PATTERNS, *LARGE_PATTERNS, HALF_FAR_APART)
-    *templates, half = (shape_variant(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in patterns)
+    *templates, half = (
+        shape_variant(variant.replace(dtypes=pattern.dtypes, smoke=pattern.smoke), pattern) for pattern in patterns
+    )
     inputs = {name: half.argument(name) for name in ("input", "inputs") if name in half.arguments}
     far_apart = {name: replace(value, layout=strides(1031, 2)) for name, value in inputs.items()}
     return [*templates, half.replace(arguments=far_apart)]
@@ -194,7 +196,7 @@ def simple_templates(*variants: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]
 
     The element types and smoke flags are those of the variants.
     """
-    return [shape_variant(variant, p) for variant in variants for p in SIMPLE_PATTERNS]
+    return [shape_variant(variant, pattern) for variant in variants for pattern in SIMPLE_PATTERNS]
 
 
 def exact_sum_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape]]:
@@ -202,7 +204,9 @@ def exact_sum_templates(variant: CaseTemplate[Shape]) -> list[CaseTemplate[Shape
 
     They are for losses only, because the gradients contain no sums.
     """
-    return [shape_variant(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT_SUM_PATTERNS]
+    return [
+        shape_variant(variant.replace("exact", dtypes=floating, exact=True), pattern) for pattern in EXACT_SUM_PATTERNS
+    ]
 
 
 def caller_habit_templates(variants: Iterable[CaseTemplate[Shape]]) -> Iterator[CaseTemplate[Shape]]:

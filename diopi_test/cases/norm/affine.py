@@ -99,14 +99,19 @@ def register_layers(
     def derive_with_layout(template: CaseTemplate[LayerSizes], dtype: Dtype) -> Mapping[str, Any]:
         """Return the derived arguments, with the layout of the template for all tensors."""
         derived = derive(template, dtype).items()
-        return {n: replace(v, layout=template.layout) if isinstance(v, TensorTemplate) else v for n, v in derived}
+        return {
+            name: replace(value, layout=template.layout) if isinstance(value, TensorTemplate) else value
+            for name, value in derived
+        }
 
     @cases_for(*names, non_discriminating=non_discriminating)
     def cases(prototype: Prototype) -> Iterator[Case]:
         """Return a function's cases; half-precision gradients of layer norm get inputs that reveal inaccurate sums."""
         other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
         all_cases = expand(
-            prototype, (t.replace(results={**other_results, **t.results}) for t in templates), derive_with_layout
+            prototype,
+            (template.replace(results={**other_results, **template.results}) for template in templates),
+            derive_with_layout,
         )
         return (
             half_sums.reveal_half_gradients(all_cases)

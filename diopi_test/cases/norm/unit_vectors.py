@@ -124,14 +124,18 @@ def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Ite
         For each order, a template in float32 and a template in `half_dtype`. The latter has long rows if
         `has_long_half_rows` is true for the order.
     """
-    for p in orders:
-        yield normalize_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE)
-        if has_long_half_rows(p):
+    for order in orders:
+        yield normalize_template(f"order-{order}", (4, 6), order=order, domain=AT_LEAST_ONE)
+        if has_long_half_rows(order):
             yield normalize_template(
-                f"order-{p}", (4, half_sums.LONG_ROW), order=p, domain=half_sums.NEARLY_EQUAL, dtypes=(half_dtype,)
+                f"order-{order}",
+                (4, half_sums.LONG_ROW),
+                order=order,
+                domain=half_sums.NEARLY_EQUAL,
+                dtypes=(half_dtype,),
             )
         else:
-            yield normalize_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE, dtypes=(half_dtype,))
+            yield normalize_template(f"order-{order}", (4, 6), order=order, domain=AT_LEAST_ONE, dtypes=(half_dtype,))
 
 
 ROW_FACTORS = (4, 0.125)
@@ -159,7 +163,7 @@ NORMALIZE_TEMPLATES = (
     normalize_template("exact", (5, 33), order=1, domain=NORM_64_ROWS, dtypes=floating, exact=True),
     normalize_template("exact-unit", (5, 33), order=1, domain=NORM_64_ROWS, factors=(2.0**-6,), exact=True),
     normalize_template("exact-eps", (5, 33), order=1, eps=64.0, domain=NORM_64_ROWS, exact=True),
-    *(normalize_template(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
+    *(normalize_template(f"zero-in-order-{order}", (7, 3), order=order, domain=FEW_ZEROS) for order in (0.5, 1)),
     normalize_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
     normalize_template("infinity", (4, 5), order=inf, domain=_draw_distinct_moduli, dtypes=floating),
     normalize_template("minus-infinity", (4, 5), order=-inf, domain=_draw_distinct_moduli),

@@ -160,10 +160,10 @@ def order_templates(
         Two templates for orders with `has_long_half_rows`: one for wider types, and one with long rows for
         half-precision types. One template for each other order.
     """
-    for p in orders:
-        template = norm_template(f"order-{p}", (4, 6), order=p, domain=domain_of(p), dtypes=dtypes)
-        if has_long_half_rows(p):
-            yield from half_templates(template, norm_template(f"order-{p}", (4, half_sums.LONG_ROW), order=p))
+    for order in orders:
+        template = norm_template(f"order-{order}", (4, 6), order=order, domain=domain_of(order), dtypes=dtypes)
+        if has_long_half_rows(order):
+            yield from half_templates(template, norm_template(f"order-{order}", (4, half_sums.LONG_ROW), order=order))
         else:
             yield template
 
@@ -195,10 +195,10 @@ Most norms have order 2. Shapes, axes and layouts vary.
 
 FURTHER_NORM_TEMPLATES = (
     norm_template("empty", (0, 3), ()),
-    *(norm_template(f"far-order-{p}", (20, 6), order=p, domain=normal(1000)) for p in (1.5, 2.5)),
+    *(norm_template(f"far-order-{order}", (20, 6), order=order, domain=normal(1000)) for order in (1.5, 2.5)),
     norm_template("empty-rows", (3, 0), keepdim=True),
     norm_template("zeros", (4, 4), domain=draw_half_zero),
-    *order_templates(ORDERS, floating, lambda p: AT_LEAST_ONE if p else SOME_ZEROS),
+    *order_templates(ORDERS, floating, lambda order: AT_LEAST_ONE if order else SOME_ZEROS),
     norm_template("count", (5, 6), order=0.0, domain=choice([0.0, -0.0, 1.5, nan, inf])),
     norm_template("zero-in-order--1", (7, 3), order=-1, domain=FEW_ZEROS),
     norm_template("zero-in-order-0.5", (3, 5), order=0.5, domain=SOME_ZEROS),
@@ -231,7 +231,7 @@ The sums of the last template are exact in float64, but not in float32.
 
 def further_order_templates() -> list[CaseTemplate[Axes]]:
     """Return templates in float32 and float16 for each of `FURTHER_ORDERS`."""
-    return list(order_templates(FURTHER_ORDERS, (F32, F16), lambda p: AT_LEAST_ONE))
+    return list(order_templates(FURTHER_ORDERS, (F32, F16), lambda order: AT_LEAST_ONE))
 
 
 def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
@@ -345,13 +345,13 @@ LIST_NORM_TEMPLATES = (
     list_template("transposed", layouts=[transposed]),
     list_template("nan", order=inf, first_domain=shifted_starting_with(nan)),
     list_template("nan-of-many", ((5, 1031), (3,)), order=inf, first_domain=NAN_OF_MANY, dtypes=floating),
-    *(list_template(f"order-{p}", order=p, domain=AT_LEAST_ONE if p else SOME_ZEROS) for p in ORDERS),
-    *(list_template(f"order-{p}", order=p, domain=AT_LEAST_ONE) for p in FURTHER_ORDERS),
+    *(list_template(f"order-{order}", order=order, domain=AT_LEAST_ONE if order else SOME_ZEROS) for order in ORDERS),
+    *(list_template(f"order-{order}", order=order, domain=AT_LEAST_ONE) for order in FURTHER_ORDERS),
     *(
-        list_template(f"order-{p}", LONG_LIST_SHAPES, p, half_sums.NEARLY_EQUAL, dtypes=(F16,))
-        if has_long_half_rows(p)
-        else list_template(f"order-{p}", order=p, domain=AT_LEAST_ONE, dtypes=(F16,))
-        for p in FURTHER_ORDERS
+        list_template(f"order-{order}", LONG_LIST_SHAPES, order, half_sums.NEARLY_EQUAL, dtypes=(F16,))
+        if has_long_half_rows(order)
+        else list_template(f"order-{order}", order=order, domain=AT_LEAST_ONE, dtypes=(F16,))
+        for order in FURTHER_ORDERS
     ),
     list_template("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
     list_template("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
@@ -404,19 +404,31 @@ POSITIVE = uniform(0.5, 2)
 
 GRADIENT_TEMPLATES = (
     *SHARED_NORM_TEMPLATES,
-    *(norm_template(f"order-{p}", (4, 6), order=p, domain=AT_LEAST_ONE, dtypes=floating) for p in ORDERS if p),
+    *(
+        norm_template(f"order-{order}", (4, 6), order=order, domain=AT_LEAST_ONE, dtypes=floating)
+        for order in ORDERS
+        if order
+    ),
     gradient_template("order-0", (4, 6), 0, AT_LEAST_ONE, uniform(-2, 2), dtypes=floating),
     norm_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
     norm_template("empty", (0, 3)),
     norm_template("exact", (5, 1), domain=choice([1.0, -1.0, 2.0, -3.0, 4.0]), dtypes=floating, exact=True),
     *(
         gradient_template(
-            f"zero-in-order-{p}", (7, 3), p, FEW_ZEROS if p > 0 else ZERO_OR_POSITIVE, POSITIVE, keepdim=True
+            f"zero-in-order-{order}",
+            (7, 3),
+            order,
+            FEW_ZEROS if order > 0 else ZERO_OR_POSITIVE,
+            POSITIVE,
+            keepdim=True,
         )
-        for p in ORDERS
+        for order in ORDERS
     ),
-    *(gradient_template(f"nan-in-order-{p}", (3, 4), p, ONE_NAN, POSITIVE) for p in (2, inf, -inf)),
-    *(gradient_template(f"zeros-in-order-{p}", (4, 4), p, draw_half_zero, POSITIVE) for p in (1, 2, 3, 1.5, inf)),
+    *(gradient_template(f"nan-in-order-{order}", (3, 4), order, ONE_NAN, POSITIVE) for order in (2, inf, -inf)),
+    *(
+        gradient_template(f"zeros-in-order-{order}", (4, 4), order, draw_half_zero, POSITIVE)
+        for order in (1, 2, 3, 1.5, inf)
+    ),
     gradient_template("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIE_ARGUMENTS),
     gradient_template("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIE_ARGUMENTS),
 )

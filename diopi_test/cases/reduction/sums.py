@@ -122,13 +122,13 @@ SUMS = (
     *(
         with_domain(
             POWER_OF_TWO_ROWS,
-            _large_integers(narrow),
-            (narrow,),
-            f"to-{wide.name}",
-            results=result_type(wide, (2,)),
+            _large_integers(source),
+            (source,),
+            f"to-{target.name}",
+            results=result_type(target, (2,)),
             exact=True,
         )
-        for narrow, wide in WIDER_DTYPES.items()
+        for source, target in WIDER_DTYPES.items()
     ),
     with_domain(COLUMNS, INFINITE_NUMBERS, floating, "infinite"),
     *large_templates(normal(mean=0.5)),

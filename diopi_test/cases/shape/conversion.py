@@ -182,13 +182,21 @@ CONVERSIONS = (
         for source, target in ((F32, Dtype.float16), (Dtype.int64, F32))
         for label, (shape, layouts) in CONVERSION_SHAPES.items()
     ),
-    *(conversion_template(s, t, "-special", (36,), special) for s in (*floating, *complexes) for t in SPECIAL_TARGETS),
     *(
-        conversion_template(s, t, "-halfway", (20,), halfway_numbers(t))
-        for s, targets in ROUNDING_TARGETS.items()
-        for t in targets
+        conversion_template(source, target, "-special", (36,), special)
+        for source in (*floating, *complexes)
+        for target in SPECIAL_TARGETS
     ),
-    *(conversion_template(s, t, "-ends", (5,), extreme_truncated_numbers(t)) for s in (F32, F64) for t in integer),
+    *(
+        conversion_template(source, target, "-halfway", (20,), halfway_numbers(target))
+        for source, targets in ROUNDING_TARGETS.items()
+        for target in targets
+    ),
+    *(
+        conversion_template(source, target, "-ends", (5,), extreme_truncated_numbers(target))
+        for source in (F32, F64)
+        for target in integer
+    ),
     *(conversion_template(Dtype.int64, target, "-extreme", (8,), special) for target in EXTREME_TARGETS),
 )
 """Templates of conversions with shapes, layouts and numbers that `basic_templates` does not have."""
