@@ -119,7 +119,8 @@ def token_arguments(template: CaseTemplate[TokenSizes], dtype: Dtype) -> Mapping
         dtype: Not used; all floating-point tensors have the type under test.
 
     Returns:
-        The arguments of all three functions by name. `expand` leaves out the arguments that a function does not have.
+        The arguments of all three functions by name. `diopi_test.cases.template.expand` leaves out the arguments that a
+        function does not have.
     """
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slot_count, sizes.heads, sizes.head_size, layout=layout)

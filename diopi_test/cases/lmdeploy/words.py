@@ -10,8 +10,8 @@ def word_table(width: int, *words: Sequence[int]) -> list[list[int]]:
     """Return a table of words with two rows of `width` numbers.
 
     The first row contains the tokens of all words one after another, padded with 0. The second row contains the
-    position after the last token of each word, padded with −1. For example, `joined(4, [7], [8, 9])` is
-    `[[7, 8, 9, 0], [1, 3, -1, -1]]`.
+    position after the last token of each word, padded with −1. For example, `word_table(4, [7], [8, 9])` is `[[7, 8, 9,
+    0], [1, 3, -1, -1]]`.
 
     Args:
         width: The width of the table.
