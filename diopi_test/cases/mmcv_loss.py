@@ -90,7 +90,7 @@ def sigmoid_template(
 
 
 def _vector_layout(layout: Layout) -> Layout:
-    """Return the layout of vectors in a case whose matrices have `layout`: contiguous only if the matrices are."""
+    """Return the layout of the vectors in a case: contiguous if the matrices are contiguous, otherwise strided."""
     return contiguous if layout is contiguous else strided
 
 

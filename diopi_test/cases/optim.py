@@ -47,7 +47,7 @@ GRADIENT = avoid_points([0], normal())
 # Single steps
 
 MATRIX = CaseTemplate("matrix", (4, 5), dtypes=floating, smoke=True)
-"""The pattern of most steps: tensors of 4 × 5 elements."""
+"""The pattern of most steps: contiguous tensors of 4 × 5 elements."""
 
 PATTERNS = (
     MATRIX,
@@ -177,7 +177,7 @@ SGD = (
 
 @cases_for("diopiSgd")
 def sgd_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of a step of stochastic gradient descent."""
+    """Return the cases of `diopiSgd`, a step of stochastic gradient descent."""
     return step_cases(prototype, SGD)
 
 
@@ -222,7 +222,7 @@ def adam_template(
 
 
 FRAMEWORK_DEFAULTS: Mapping[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
-"""The attributes of Adam that frameworks use by default."""
+"""The attributes of Adam that frameworks use by default. Only the step is not among them."""
 
 ADAM = (
     adam_template("amsgrad", floating, amsgrad=True, has_max_moment=True),
@@ -243,7 +243,7 @@ ADAM = (
 
 @cases_for("diopiAdam", "diopiAdamW")
 def adam_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of a step of Adam or AdamW."""
+    """Return the cases of `diopiAdam` or `diopiAdamW`."""
     return step_cases(prototype, ADAM)
 
 
@@ -279,7 +279,7 @@ ADADELTA = (
 
 @cases_for("diopiAdadelta")
 def adadelta_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of a step of Adadelta."""
+    """Return the cases of `diopiAdadelta`."""
     return step_cases(prototype, ADADELTA)
 
 
@@ -340,7 +340,7 @@ RMSPROP = (
 
 @cases_for("diopiRmsprop")
 def rmsprop_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of a step of RMSprop."""
+    """Return the cases of `diopiRmsprop`."""
     return step_cases(prototype, RMSPROP)
 
 
@@ -390,7 +390,7 @@ FUSED_ATTRIBUTES: Mapping[str, Any] = {
 """The attributes of most fused steps. They are large, so that each attribute affects the result visibly."""
 
 MAX_MOMENT_DOMAINS: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
-"""The domain of the list of the largest earlier second moments."""
+"""The domain of the argument with the largest earlier second moments, which only the AMSGrad variant uses."""
 
 AMSGRAD_FIELDS: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": MAX_MOMENT_DOMAINS}
 """The fields of templates of the AMSGrad variant, which divides by the largest second moment of all steps."""
@@ -452,7 +452,7 @@ FUSED_TEMPLATES = (
 
 @cases_for("diopiFusedAdamW")
 def fused_adamw_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of a step of AdamW for lists of tensors."""
+    """Return the cases of `diopiFusedAdamW`, a step of AdamW for lists of tensors."""
 
     def derive_tensors(template: CaseTemplate[Sequence[tuple[int, ...]]], dtype: Dtype) -> Mapping[str, Any]:
         """Return the lists of tensors of a step. The list of largest moments is NULL unless it has a domain."""
@@ -597,7 +597,7 @@ CLIP_TEMPLATES = (
 
 @cases_for("diopiClipGradNorm")
 def clip_grad_norm_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of clipping a list of gradients by their common norm."""
+    """Return the cases of `diopiClipGradNorm`, which clips a list of gradients by their common norm."""
     return expand(prototype, CLIP_TEMPLATES)
 
 

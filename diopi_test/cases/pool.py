@@ -44,7 +44,7 @@ def _draw_subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def _draw_half_with_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return different numbers, and replace about half of those in the first half of the elements by NaN."""
+    """Return different numbers, with about half of the numbers in the first half of the elements replaced by NaN."""
     values = distinct(rng, count, dtype)
     values[: count // 2][rng.random(count // 2) < 0.5] = nan
     return values
@@ -200,7 +200,14 @@ def _expand(
 
 
 def _with_results(template: CaseTemplate[PoolingSizes]) -> CaseTemplate[PoolingSizes]:
-    """Return the template with results in the layout of the input, or contiguous if the input is an expanded view."""
+    """Return the template with results in the layout of the input.
+
+    Args:
+        template: The template.
+
+    Returns:
+        The new template. Results are contiguous if the input is an expanded view, because results can't share memory.
+    """
     layout = contiguous if template.layout is expanded else template.layout
     return template.replace(
         result_layout=layout, results={"indices": ResultOverride(template.sizes.index_dtype, layout)}

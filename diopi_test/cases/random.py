@@ -147,7 +147,15 @@ def bound_attributes(low: Any, high: Any) -> Numbers:
 
 
 def moment_attributes(mean: float, std: float) -> Numbers:
-    """Return the attributes of a normal distribution."""
+    """Return the attributes of a normal distribution.
+
+    Args:
+        mean: The mean.
+        std: The standard deviation.
+
+    Returns:
+        The attributes by name.
+    """
     return {"mean": mean, "std": std}
 
 
@@ -261,7 +269,7 @@ register(
 # Functions whose distribution depends on the elements of a tensor
 
 FAR_APART: tuple[Shape, Layout, Layout] = PLANE_SHAPE, strides(1031, 2), contiguous
-"""Shape, layout of the arguments and layout of the result of large samples in half precision."""
+"""The shape, the layout of the arguments and the layout of the result of large samples in half precision."""
 
 PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 """The domain of probabilities of Bernoulli draws."""
@@ -395,7 +403,11 @@ def two_tensor_template(
 
 
 *normal_samples, large_normal, point_normal, mixed_layout_normal = normal_templates(MEANS, DEVIATIONS, choice([0.0]))
-"""The templates of `normal_templates` for tensors of means and of deviations; the following call replaces some."""
+"""The templates of normal distributions with tensors of means and of standard deviations.
+
+`normal_templates` gives both tensors the same shape and layout. The following call replaces the standard deviations in
+two of them.
+"""
 
 register(
     "diopiNormalTensor",

@@ -139,12 +139,12 @@ def sort_template(
     domain: Domain = distinct,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template of a sort.
+    """Return a template of `diopiSort` or `diopiArgsort`.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape of the input.
-        dim: The axis.
+        dim: The axis; None to sort the flattened tensor, which only `diopiArgsort` accepts.
         descending: Whether the largest element comes first.
         stable: Whether equal elements must keep their order; None to pass NULL, which only `diopiSort` accepts.
         domain: The domain of the input.
@@ -341,10 +341,10 @@ register(
 )
 
 MATRIX_POSITIONS = positions(4, 6, below=6, distinct_along=1)
-"""A tensor of positions whose rows are permutations of 0 to 5."""
+"""A tensor of 4 rows of positions. Each row is a permutation of 0 to 5."""
 
 CUBE_POSITIONS = positions(3, 5, 4, below=5, distinct_along=1, layout=transposed)
-"""A transposed tensor of positions that are permutations of 0 to 4 along axis 1."""
+"""A transposed tensor of positions, with permutations of 0 to 4 along axis 1."""
 
 
 @dataclass(frozen=True)

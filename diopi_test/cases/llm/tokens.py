@@ -166,7 +166,7 @@ TOKENS = (
 
 
 def _position_of_each_row(sizes: TokenSizes) -> NDArray[Any]:
-    """Return the position of each row of packed data in its sequence; 0 between sequences."""
+    """Return the position in its sequence of each row of packed data, a vector; 0 for rows between sequences."""
     positions = np.zeros(sizes.packed_rows, int)
     for start, length in zip(sizes.start_rows, sizes.lengths, strict=True):
         positions[start : start + length] = np.arange(length)
@@ -174,7 +174,7 @@ def _position_of_each_row(sizes: TokenSizes) -> NDArray[Any]:
 
 
 def _slot_of_each_row(sizes: TokenSizes) -> NDArray[Any]:
-    """Return the slot of each row of packed data; 0 between sequences."""
+    """Return the cache slot of the token in each row of packed data, a vector; 0 for rows between sequences."""
     slots = np.zeros(sizes.packed_rows, int)
     for start, length, row in zip(sizes.start_rows, sizes.lengths, _slot_table(sizes), strict=True):
         slots[start : start + length] = row[sizes.longest_length - length : sizes.longest_length]

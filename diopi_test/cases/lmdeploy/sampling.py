@@ -62,7 +62,7 @@ def permuted_rows(logits: Sequence[float]) -> Domain:
 
 
 def cycle_values(*values: float) -> Domain:
-    """Return a domain that repeats these values in order."""
+    """Return a domain that repeats the numbers `values` in order."""
     return fixed_values(values)
 
 

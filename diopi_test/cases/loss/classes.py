@@ -322,7 +322,7 @@ NLL_ONLY = with_logits([masked_template("impossible-classes")], _draw_masked_bey
 """Templates of negative log-likelihood that its gradient does not have."""
 
 NLL_CERTAIN = with_logits([masked_template("certain")], choice([0.0, -0.0, -1.5, -3.0]))
-"""Templates of negative log-likelihood in which some targets have the probability 1."""
+"""Templates of negative log-likelihood with log-probabilities of 0 and −0: some targets have the probability 1."""
 
 NLL_EXACT = with_logits(EXACT, integer_values(-80, 0))
 """Templates of negative log-likelihood whose losses are integers with exact sums."""
@@ -346,7 +346,7 @@ ONE_TARGET_REASONS = {"none-many-classes": "only the target class has a gradient
     non_discriminating={**ALL_IGNORED_REASONS, **ONE_CLASS_REASONS},
 )
 def cross_entropy_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of cross entropy, or of its gradient."""
+    """Return the cases of `diopiCrossEntropyLoss` or of its gradient."""
     return loss_cases(prototype, CROSS_ENTROPY, loss_only=CROSS_ENTROPY_ONLY)
 
 
@@ -355,7 +355,7 @@ def cross_entropy_cases(prototype: Prototype) -> Iterator[Case]:
     "diopiNLLLossBackward", non_discriminating={**ALL_IGNORED_REASONS, **ONE_TARGET_REASONS, **NO_OTHER_CLASS_REASONS}
 )
 def nll_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of negative log-likelihood, or of its gradient."""
+    """Return the cases of `diopiNLLLoss`, `diopiNLLLossV2` or the gradient of the former."""
     return loss_cases(prototype, NLL, loss_only=(*NLL_ONLY, *NLL_CERTAIN, *NLL_EXACT), gradient_only=NLL_EXACT)
 
 
@@ -372,7 +372,7 @@ def nll_v2_backward_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _has_rank_3_or_5(prototype: Prototype, case: Case) -> bool:
-    """Return whether the rank of the input is neither 1, 2 nor 4."""
+    """Return whether the rank of the input is neither 1, 2 nor 4; the cases then have rank 3 or 5."""
     return len(case.arguments["input"].shape) not in (1, 2, 4)
 
 

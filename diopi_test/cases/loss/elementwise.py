@@ -83,7 +83,7 @@ LARGE_PATTERNS = (
     reduced_pattern("each", NONE, (263, 257), large=True),
     reduced_pattern("mean", MEAN, (70_001,), large=True),
 )
-"""The patterns of large cases."""
+"""The large patterns of the usual variant of a loss."""
 
 HALF_FAR_APART = reduced_pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), large=True)
 """The pattern of a large case in float16. `usual_templates` places gaps between the elements of the input."""
@@ -134,7 +134,7 @@ def new_variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: 
 
 
 def shape_variant(variant: CaseTemplate[Shape], pattern: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
-    """Combine a variant with a pattern.
+    """Return the template that combines a variant with a pattern.
 
     Args:
         variant: A template with arguments, element types and smoke flag. Its label begins the new label.
@@ -281,7 +281,7 @@ MSE = (
 
 @cases_for("diopiMSELoss", "diopiMSELossBackward")
 def mse_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the mean squared error, or of its gradient."""
+    """Return the cases of `diopiMSELoss` or of its gradient."""
     return loss_cases(
         prototype,
         MSE,
@@ -348,7 +348,7 @@ SMOOTH_L1 = (
 
 @cases_for("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
 def smooth_l1_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the smooth L1 loss, or of its gradient."""
+    """Return the cases of `diopiSmoothL1Loss` or of its gradient."""
     loss_only = exact_sum_templates(
         new_variant(input=integer_values(-60, 60), target=integer_values(-60, 60), beta=4.0)
     )
@@ -386,7 +386,7 @@ The gradient replaces the denominator by 1e−12. Float16 has no numbers in this
 
 @cases_for("diopiBCELoss", "diopiBCELossBackward")
 def bce_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of binary cross entropy of probabilities, or of its gradient."""
+    """Return the cases of `diopiBCELoss`, binary cross entropy of probabilities, or of its gradient."""
     loss_only = [
         shape_variant(PROBABILITY_ENDS.replace(exact=True), reduced_pattern("none", NONE, (4, 6))),
         *exact_sum_templates(PROBABILITY_ENDS),
@@ -434,7 +434,7 @@ For the target t, a loss is 128·(1 − t) for the logit 128 and 128·t·pos_wei
 
 @cases_for("diopiBCEWithLogits", "diopiBCEWithLogitsBackward")
 def bce_with_logits_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of binary cross entropy of logits, or of its gradient."""
+    """Return the cases of `diopiBCEWithLogits`, binary cross entropy of logits, or of its gradient."""
     infinite = shape_variant(logits_variant("infinite", (F32, F16), input=INFINITE_LOGITS), SIMPLE_PATTERNS[0])
     return loss_cases(prototype, (*BCE_WITH_LOGITS, infinite), loss_only=exact_sum_templates(LINEAR_LOSS))
 
@@ -488,7 +488,7 @@ A loss is therefore 0 for a correct prediction. For a wrong prediction, it is 16
 
 @cases_for("diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward")
 def sigmoid_focal_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the focal loss, or of its gradient."""
+    """Return the cases of `diopiSigmoidFocalLoss` or of its gradient."""
     infinite = shape_variant(focal_variant("infinite", input=INFINITE_LOGITS, target=choice([0.0])), SIMPLE_PATTERNS[0])
     return loss_cases(prototype, FOCAL, loss_only=[*exact_sum_templates(SATURATED_FOCAL_LOSS), infinite])
 

@@ -1,4 +1,7 @@
-"""Shared parts of the cases of all losses: the reduction (none, mean or sum) and the shape of the result."""
+"""Shared parts of the cases of all losses: the reduction (none, mean or sum) and the shape of the result.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.template import CaseTemplate, expand
 
 MEAN, SUM, NONE = Reduction.mean, Reduction.sum, Reduction.none
-"""The values of the argument `reduction`."""
+"""Short names for the values of the argument `reduction`."""
 
 Templates = Sequence[CaseTemplate[tuple[int, ...]]]
 """Templates whose sizes are the shape of the input."""
@@ -42,5 +45,8 @@ def loss_cases(
 
 
 def _with_contiguous_scalar(template: CaseTemplate[tuple[int, ...]]) -> CaseTemplate[tuple[int, ...]]:
-    """Return the template, with a contiguous result if its reduction is mean or sum."""
+    """Return the template, with a contiguous result if its reduction is mean or sum.
+
+    The result layout of a template applies only to losses that are not reduced.
+    """
     return template if template.argument("reduction") == NONE else template.replace(result_layout=contiguous)

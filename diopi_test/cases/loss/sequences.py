@@ -236,13 +236,13 @@ NO_LABELS_REASONS = {"no-labels": "all targets are empty"}
 
 @cases_for("diopiCTCLoss", non_discriminating=NO_LABELS_REASONS)
 def ctc_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the CTC loss."""
+    """Return the cases of `diopiCTCLoss`."""
     return expand(prototype, CTC_TEMPLATES)
 
 
 @cases_for("diopiCTCLossBackward", non_discriminating=NO_LABELS_REASONS)
 def ctc_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the gradient of the CTC loss."""
+    """Return the cases of `diopiCTCLossBackward`. The gradient has the layout of `log_probs`."""
     return expand(prototype, [template.replace(result_layout=template.layout) for template in CTC_TEMPLATES])
 
 

@@ -71,7 +71,15 @@ def overlap_template(
     layout, first_domain = fields.get("layout", contiguous), domain or default_domain
 
     def boxes_from(rows: int, source: Any) -> TensorTemplate:
-        """Return a tensor of boxes from a domain or a list."""
+        """Return a tensor of boxes.
+
+        Args:
+            rows: The number of boxes if they are drawn from a domain.
+            source: A domain, or a list of boxes.
+
+        Returns:
+            The tensor.
+        """
         if callable(source):
             return tensor(rows, columns, domain=source, layout=layout)
         return tensor(len(source), columns, compute=lambda values: source)
@@ -91,7 +99,7 @@ upright_template = partial(overlap_template, columns=4, default_domain=box_domai
 """Return an `overlap_template` of upright boxes (x1, y1, x2, y2)."""
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
-"""Boxes whose areas are powers of two."""
+"""Boxes whose areas are powers of two, so that quotients by the area of the first box are exact."""
 
 PARTIAL_SQUARES = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
 """Boxes whose intersections with `SQUARES` have areas that are powers of two."""

@@ -39,7 +39,7 @@ DEFAULT_BOXES = box_3d_domain(uniform(0, 6), uniform(2, 7), ANGLES)
 """A domain of boxes, some of which overlap."""
 
 SPREAD_BOXES = box_3d_domain(uniform(0, 14), uniform(3, 9), ANGLES)
-"""A domain of boxes that are spread over a larger space."""
+"""A domain of boxes that are spread over a larger space, so that only some of them overlap."""
 
 
 def _corners(boxes: Array) -> Array:

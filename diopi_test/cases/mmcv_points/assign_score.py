@@ -128,7 +128,7 @@ SCORE_TEMPLATES = (
         large=True
     ),
 )
-"""The templates of the function and of its gradient."""
+"""The templates of `diopiAssignScoreWithkMmcv` and of its gradient."""
 
 register(
     "diopiAssignScoreWithkMmcv",

@@ -56,7 +56,14 @@ class SelectedPoints:
 
 
 def _selection_arguments(template: CaseTemplate[SelectedPoints]) -> dict[str, Any]:
-    """Return the arguments that reading selected points and adding to them have in common."""
+    """Return the arguments of all functions that read the features of selected points or add to them.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to gradients.
+
+    Returns:
+        The arguments by name.
+    """
     sizes = template.sizes
     features, layout = (sizes.batch, sizes.channels, sizes.points), template.layout
     return {

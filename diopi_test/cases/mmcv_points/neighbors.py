@@ -56,7 +56,7 @@ class BallSizes:
 
 
 def _first_points(values: Mapping[str, Any]) -> Any:
-    """Return as many of the first points of each set as there are centers."""
+    """Return the first points of each set, as many as there are centers, for the argument `center_xyz`."""
     return values["xyz"][:, : values["_centers"].shape[1]]
 
 

@@ -96,6 +96,6 @@ PSA_TEMPLATES = (
         "half-distributed", samples=3, feature=(17, 19), mask=(15, 17), center=(7, 8), psa_type=1
     ).replace(dtypes=F16, large=True),
 )
-"""The templates of the function and of its gradient."""
+"""The templates of `diopiPsamaskMmcv` and of its gradient."""
 
 register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA_TEMPLATES, derive=psa_mask_arguments)

@@ -91,7 +91,7 @@ SHIFT_TEMPLATES = (
         layout=strided, dtypes=F16, large=True
     ),
 )
-"""The templates of the function and of its gradient."""
+"""The templates of `diopiTinShiftMmcv` and of its gradient."""
 
 register(
     "diopiTinShiftMmcv",

@@ -125,10 +125,21 @@ GRADIENTS = (
         results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
     ),
 )
-"""Templates that request only one gradient, and only the bias gradient of a layer without weight."""
+"""Templates of gradient functions that request only one gradient.
+
+The last template requests only the gradient of the bias, in float32, for a layer without weight.
+"""
 
 
 def saved_statistics(dtype: Dtype | None = None, shape: tuple[int, ...] | None = None) -> dict[str, ResultOverride]:
-    """Return overrides of element type and shape for results that are statistics, under all names that layers use."""
+    """Return overrides of the results that are statistics, under all names that layers use.
+
+    Args:
+        dtype: The element type; None for the default.
+        shape: The shape; None for the default.
+
+    Returns:
+        The overrides by result name; functions ignore names of results that they do not have.
+    """
     names = ("save_mean", "save_invstd", "running_mean", "running_var")
     return dict.fromkeys(names, ResultOverride(dtype, shape=shape))

@@ -16,7 +16,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, normal, uniform
 
 SHIFTED = normal(1, mean=0.75)
-"""Normally distributed numbers with the mean 0.75, so that a wrong mean changes the results."""
+"""A domain of normally distributed numbers with the mean 0.75, so that a wrong mean changes the results."""
 
 POSITIVE_INTEGERS = integer_values(1, 100)
 """Integers from 1 to 100. Float32 represents their sums exactly, and half precision does not."""
@@ -52,7 +52,7 @@ def draw_half_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def domain_of_rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Domain:
-    """Return a domain of rows.
+    """Return a domain of tensors that consist of rows.
 
     Args:
         length: The number of elements of a row.
@@ -86,5 +86,12 @@ def two_values(length: int) -> Domain:
 
 
 def equal_rows(length: int) -> Domain:
-    """Return a domain of rows whose elements are all 2.0, −1.5 or 0.25, in rotation."""
+    """Return a domain of rows with equal elements, whose variance is 0.
+
+    Args:
+        length: The number of elements of a row.
+
+    Returns:
+        The domain. The elements of successive rows are 2.0, −1.5 and 0.25, in rotation.
+    """
     return domain_of_rows(length, lambda rng, number: np.full(length, [2.0, -1.5, 0.25][number % 3]))

@@ -51,7 +51,7 @@ ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
 """Finite orders of norms that kernels often have special code for, as integers and as floating-point numbers."""
 
 FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
-"""Further orders. Kernels rarely have code for one of these orders only."""
+"""Further orders of norms. Kernels rarely have special code for one of these orders."""
 
 AT_LEAST_ONE = avoid_points([0.0], normal(2), 1.0)
 """A domain of numbers of magnitude 1 or more. Numbers near 0 would dominate the sum of a norm of negative order."""
@@ -79,10 +79,10 @@ A gradient of 0 has the sign of the input's element, which is positive here.
 
 
 ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
-"""Zero and 26 different subnormal numbers, so that different rows have different largest numbers."""
+"""A domain of zero and 26 different subnormal numbers, so that different rows have different largest numbers."""
 
 NAN_OF_MANY = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
-"""The numbers 1, 2, 3 and 4 in random order, with NaN as the middle element."""
+"""A domain of the numbers 1, 2, 3 and 4 in random order, with NaN as the middle element."""
 
 
 def norm_template(

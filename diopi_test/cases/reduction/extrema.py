@@ -200,7 +200,7 @@ LARGE_SIX_AXES = Axes.template("six-axes", SIX_AXES, (1, 3, 4), large=True)
 
 @cases_for("diopiAmax", non_discriminating=REASONS)
 def amax_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the maximum along one or several axes."""
+    """Return the cases of `diopiAmax`, the maximum along one or several axes."""
     patterns = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *SEVERAL_AXES, *ALL_AXES, *LARGE_AXES[:2], LARGE_SIX_AXES)
     further_templates = with_domain(MANY_ROWS, NAN_OF_MANY, floating), with_domain(FAR_ROWS, _draw_peaks, (F16,))
     return reduction_cases(prototype, (*extremum_templates(prototype, patterns, COLUMNS), *further_templates))

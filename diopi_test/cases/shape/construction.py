@@ -27,13 +27,13 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 HALF: DtypeSet = (Dtype.float16,)
-"""The element type of large half-precision cases."""
+"""The element types of large cases in half precision."""
 
 PLANE = (263, 257)
 """The shape of large matrices; both sizes are prime numbers, so that no block size divides them."""
 
 LINE = (70_001,)
-"""The shape of long vectors."""
+"""The length of long vectors, as a shape."""
 
 IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
 """The field of a template that yields a case for every element type."""
@@ -85,7 +85,7 @@ FILLED_TENSORS = (
     fill_template("plane", PLANE, large=True),
     fill_template("half-line", LINE, dtypes=HALF, large=True),
 )
-"""Templates of functions that fill a tensor, for various shapes and layouts."""
+"""Templates of functions that fill a tensor, for various shapes and layouts; see `fill_arguments`."""
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
     0: {"zero": 0, "two": 2, "fraction": 0.5, "not-a-number": nan},

@@ -34,7 +34,7 @@ HALF: DtypeSet = (Dtype.float16,)
 """The element type of large half-precision cases."""
 
 PLANE = (263, 257)
-"""The shape of large matrices."""
+"""The shape of large matrices; both sizes are prime numbers, so that no block size divides them."""
 
 SPECIAL: Mapping[str, Domain] = dict.fromkeys(("input", "inputs", "tensors"), special)
 """Domains by argument name: `special` (NaN, infinities, subnormal numbers) for the tensors of all functions here."""
@@ -260,7 +260,15 @@ register("diopiMeshGrid", templates=(*MESH_GRID, *LARGE_MESH_GRID))
 
 
 def split_arguments(sizes: Shape, dim: int) -> dict[str, Any]:
-    """Return the arguments of `diopiSplitWithSizes` that split axis `dim` into parts of the lengths `sizes`."""
+    """Return the arguments of `diopiSplitWithSizes`.
+
+    Args:
+        sizes: The lengths of the parts.
+        dim: The axis that is split.
+
+    Returns:
+        The arguments by name.
+    """
     return {"splitSizes": sizes, "dim": dim}
 
 
