@@ -99,3 +99,14 @@ def is_subnormal(values: Any, dtype: Dtype) -> NDArray[np.bool_]:
     magnitude = np.abs(np.asarray(values)).astype(np.float64)
     subnormal: NDArray[np.bool_] = (magnitude > 0) & (magnitude < format_of(dtype).tiny)
     return subnormal
+
+
+def flush_to_zero(values: Any, dtype: Dtype) -> NDArray[Any]:
+    """Return a copy of `values` with subnormal numbers of `dtype` replaced by zeros of the same sign.
+
+    The real and the imaginary part of a complex number are flushed separately.
+    """
+    flushed: NDArray[Any] = np.array(values)
+    for part in (flushed.real, flushed.imag) if np.iscomplexobj(flushed) else (flushed,):
+        np.multiply(part, part.dtype.type(0), out=part, where=is_subnormal(part, dtype))
+    return flushed

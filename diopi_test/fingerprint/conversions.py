@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, integer, is_floating
 from diopi_proto.types import Dtype
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, yes_or_no
-from diopi_test.fingerprint.subnormals import describe_flushing, flush, subnormals
+from diopi_test.fingerprint.subnormals import describe_flushing, subnormals
 from lib_rt.dtypes import to_numpy
-from lib_rt.formats import FORMATS, format_of
+from lib_rt.formats import FORMATS, flush_to_zero, format_of
 
 Floats = NDArray[np.float64]
 
@@ -113,7 +113,7 @@ def measure_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) ->
     if wider.subnormal <= form.subnormal:
         small = subnormals(form)
         observations["subnormal numbers"] = describe_flushing(
-            _convert(operator, small, source, target), small, flush(small, target), target
+            _convert(operator, small, source, target), small, flush_to_zero(small, target), target
         )
     return observations
 
@@ -144,7 +144,7 @@ def measure_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> 
     """Observe whether a conversion to a floating-point type that represents all numbers keeps subnormal numbers."""
     small = subnormals(FORMATS[source])
     result = _convert(operator, small, source, target)
-    return {"subnormal numbers": describe_flushing(result, small, flush(small, source), source)}
+    return {"subnormal numbers": describe_flushing(result, small, flush_to_zero(small, source), source)}
 
 
 def measure_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:

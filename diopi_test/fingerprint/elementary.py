@@ -15,9 +15,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOverride
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from diopi_test.fingerprint.samples import sweep
-from diopi_test.fingerprint.subnormals import flush
 from diopi_test.oracle.reference import find_reference, strip_remarks
-from lib_rt.formats import format_of, ulp
+from lib_rt.formats import flush_to_zero, format_of, ulp
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +67,7 @@ def measure(operator: ProbedOperator, dtype: Dtype) -> Observations:
     numbers = sweep(dtype)
     with np.errstate(all="ignore"):
         exact = numbers.astype(np.float64)
-        truth, flushed = (find_truth(operator.name, values, dtype) for values in (exact, flush(exact, dtype)))
+        truth, flushed = (find_truth(operator.name, values, dtype) for values in (exact, flush_to_zero(exact, dtype)))
         result = operator(numbers, shape=numbers.shape, dtype=dtype).astype(np.float64)
         errors = error(result, truth, dtype)
         special = ~np.isfinite(truth) | (truth == 0)
@@ -94,7 +93,7 @@ def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) ->
         flushed: the true values after subnormal arguments are replaced by zero.
         dtype: the element type of the results.
     """
-    as_if = flush(flushed, dtype)
+    as_if = flush_to_zero(flushed, dtype)
     matters = ~_same(as_if, truth) & ~(error(as_if, truth, dtype) <= 0.5)
     flushes: NDArray[np.bool_] = matters & (_same(result, as_if) | (error(result, as_if, dtype) <= 0.5))
     return flushes

@@ -14,7 +14,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from lib_rt.dtypes import to_numpy
-from lib_rt.formats import FORMATS, Format, is_subnormal, ulp
+from lib_rt.formats import FORMATS, Format, flush_to_zero, ulp
 
 Floats = NDArray[np.float64]
 
@@ -143,16 +143,14 @@ def _call_and_describe(operator: ProbedOperator, dtype: Dtype, probe: SubnormalP
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):
         exact_result = probe.truth(*exact)
-        flushed = probe.truth(*(flush(value, dtype) for value in exact))
+        flushed = probe.truth(*(flush_to_zero(value, dtype) for value in exact))
     result = operator(*arguments, *probe.attributes, shape=exact_result.shape, dtype=probe.result or dtype)
     return describe_flushing(
-        result.astype(np.float64), exact_result.astype(np.float64), flush(flushed.astype(np.float64), dtype), dtype
+        result.astype(np.float64),
+        exact_result.astype(np.float64),
+        flush_to_zero(flushed.astype(np.float64), dtype),
+        dtype,
     )
-
-
-def flush(values: Floats, dtype: Dtype) -> Floats:
-    """Return the values with subnormal numbers replaced by zeros of the same sign."""
-    return np.where(is_subnormal(values, dtype), np.copysign(0.0, values), values)
 
 
 def describe_flushing(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) -> str:

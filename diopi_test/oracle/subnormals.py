@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
 from diopi_proto.interface import lookup
@@ -13,13 +12,11 @@ from diopi_proto.types import Dtype
 from diopi_test.oracle.data import TensorData
 from diopi_test.oracle.perturbation import exact_value
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
-from lib_rt.formats import is_inexact, is_subnormal
+from lib_rt.formats import flush_to_zero, is_inexact, is_subnormal
 
 
 def flush_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> Any:
     """Return an argument as references take it, with subnormal numbers of its element type flushed to zero.
-
-    The real and the imaginary part of a complex number are flushed separately.
 
     Args:
         value: The materialized argument: a tensor, a list of arguments, or an attribute.
@@ -32,19 +29,10 @@ def flush_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> Any:
         return [flush_subnormals(entry, number_dtype) for entry in value]
     exact = exact_value(value)
     if isinstance(exact, float):
-        return float(_flush(np.asarray(exact), number_dtype))
+        return float(flush_to_zero(exact, number_dtype))
     if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
         return exact
-    if not np.iscomplexobj(exact):
-        return _flush(exact, value.spec.dtype)
-    parts = exact.copy()
-    parts.real, parts.imag = _flush(exact.real, value.spec.dtype), _flush(exact.imag, value.spec.dtype)
-    return parts
-
-
-def _flush(numbers: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """Return numbers with subnormal numbers of `dtype` replaced by a zero of the same sign."""
-    return np.where(is_subnormal(numbers, dtype), np.copysign(0.0, numbers), numbers)
+    return flush_to_zero(exact, value.spec.dtype)
 
 
 def must_keep_subnormals(case: BaselineCase) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from diopi_proto.types import Dtype
 from lib_rt.dtypes import to_numpy
-from lib_rt.formats import FORMATS, format_of, is_subnormal, ulp
+from lib_rt.formats import FORMATS, flush_to_zero, format_of, is_subnormal, ulp
 
 
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.name)
@@ -49,3 +49,17 @@ def test_subnormal_numbers_are_recognized() -> None:
     values = [0.0, 2.0**-14, 2.0**-15, -(2.0**-24)]
     assert is_subnormal(values, Dtype.float16).tolist() == [False, False, True, True]
     assert not is_subnormal(values, Dtype.float32).any()
+
+
+@pytest.mark.parametrize("dtype", [*FORMATS, Dtype.complex64, Dtype.complex128], ids=lambda dtype: dtype.name)
+def test_flush_to_zero_replaces_only_subnormal_numbers_and_keeps_their_signs(dtype: Dtype) -> None:
+    form, kind = format_of(dtype), to_numpy(dtype)
+    values = np.array([1.0, form.tiny, form.subnormal, -form.subnormal, -0.0, np.nan, -np.inf], np.float64).astype(kind)
+    expected = np.array([1.0, form.tiny, 0.0, -0.0, -0.0, np.nan, -np.inf]).astype(kind)
+    flushed = flush_to_zero(values, dtype)
+    assert flushed.dtype == kind
+    assert flushed.tobytes() == expected.tobytes()
+
+
+def test_flush_to_zero_flushes_the_parts_of_a_complex_number_separately() -> None:
+    assert flush_to_zero(1e-40 + 1j, Dtype.complex64) == 1j

@@ -13,15 +13,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import COMPONENT
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.oracle.records import Expected, expected_arrays
 from diopi_test.oracle.subnormals import must_keep_subnormals
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.precision import change_tensors
-from lib_rt.dtypes import from_numpy, to_numpy
-from lib_rt.formats import format_of, is_inexact, is_subnormal
+from lib_rt.dtypes import from_numpy
+from lib_rt.formats import flush_to_zero, format_of, is_inexact
 
 FLUSHED_MOVES = "subnormal numbers flushed to zero when they are moved"
 """The name of the mutant of functions that move numbers."""
@@ -86,12 +85,7 @@ def _flush_moved_numbers(call: SimulatedCall) -> Effect:
 def _flush_array(array: Array) -> Array:
     """Return an array with zeros in place of subnormal numbers, also in the parts of complex numbers."""
     dtype = from_numpy(array.dtype)
-    if not is_inexact(dtype):
-        return array
-    component = COMPONENT.get(dtype, dtype)
-    parts = np.ascontiguousarray(array).view(to_numpy(component))
-    flushed = np.where(is_subnormal(parts, component), np.copysign(parts.dtype.type(0), parts), parts)
-    return flushed.view(array.dtype).reshape(array.shape)
+    return flush_to_zero(array, dtype) if is_inexact(dtype) else array
 
 
 def _flush_differences(call: SimulatedCall) -> Effect:
