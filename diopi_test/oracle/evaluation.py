@@ -295,7 +295,12 @@ class Evaluation:
 
         Each array of terms has the shape of its result; the terms are 0 where the reference declares none.
         """
-        return [slot.terms for slot in _result_arrays(self._call_reference(plain))]
+        return self.arrays_and_terms(plain)[1]
+
+    def arrays_and_terms(self, plain: Mapping[str, Any]) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """Return the reference's result arrays and the terms of each one, from one evaluation; see `terms`."""
+        slots = _result_arrays(self._call_reference(plain))
+        return [slot.array for slot in slots], [slot.terms for slot in slots]
 
     def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
         """Return the result arrays for inputs whose subnormal numbers are flushed; None if no input is subnormal."""

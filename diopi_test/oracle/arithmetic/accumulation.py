@@ -27,10 +27,13 @@ DeriveTerms = Callable[[Mapping[str, Any]], Sequence[Array]]
 """Returns the terms of each result of a reference, from its arguments."""
 
 
-def accumulation_errors(derive_terms: DeriveTerms, arguments: Mapping[str, Any], half: Format) -> list[FloatArray]:
+def accumulation_errors(
+    terms: Sequence[Array], derive_terms: DeriveTerms, arguments: Mapping[str, Any], half: Format
+) -> list[FloatArray]:
     """Return the additional error of each result element, an absolute number, if sums are accumulated in a half type.
 
     Args:
+        terms: The terms of each result of the reference.
         derive_terms: The reference, evaluated for its terms.
         arguments: The arguments of the reference.
         half: The format of the half type.
@@ -46,15 +49,18 @@ def accumulation_errors(derive_terms: DeriveTerms, arguments: Mapping[str, Any],
     arithmetic = Arithmetic({(scale_sum_terms, ""): scale})
     carried = {name: carry_arrays(value, arithmetic, "fc") for name, value in arguments.items()}
     with np.errstate(all="ignore"):
-        pairs = zip(derive_terms(arguments), derive_terms(carried), strict=True)
-        errors = [SINGLE.epsilon * (coarser - terms) for terms, coarser in pairs]
+        coarser = derive_terms(carried)
+        errors = [SINGLE.epsilon * (b - a) for a, b in zip(terms, coarser, strict=True)]
     return [np.where(np.isfinite(error), error, 0.0) for error in errors]
 
 
-def find_overflowing_sums(evaluate: Evaluate, arguments: Mapping[str, Any], half: Format) -> list[Array]:
+def find_overflowing_sums(
+    results: Sequence[Array], evaluate: Evaluate, arguments: Mapping[str, Any], half: Format
+) -> list[Array]:
     """Return which result elements have a finite half-precision value, but may overflow while they are computed.
 
     Args:
+        results: The results of the reference.
         evaluate: The reference.
         arguments: The arguments of the reference.
         half: The format of the half type.
@@ -63,7 +69,6 @@ def find_overflowing_sums(evaluate: Evaluate, arguments: Mapping[str, Any], half
         For each result, a bool array of its shape. It is also true for elements that depend on other intermediate
         values than sums.
     """
-    exact = [np.asarray(array) for array in evaluate(arguments)]
     with np.errstate(all="ignore"):
         limited = evaluate_in_range(lambda values: list(evaluate(values)), arguments, half)
-    return [(np.abs(a) < half.overflow) & ~np.isfinite(b) for a, b in zip(exact, limited, strict=True)]
+    return [(np.abs(a) < half.overflow) & ~np.isfinite(b) for a, b in zip(results, limited, strict=True)]

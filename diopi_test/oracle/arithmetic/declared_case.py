@@ -72,13 +72,14 @@ def measure_case(case: BaselineCase, numerics: Numerics) -> Sequence[Change] | N
 
 def _rounding_errors(evaluation: Evaluation, plain: Mapping[str, Any], deviations: Deviations) -> list[Change]:
     """Return the errors of sums that are accumulated in half precision, or else of emulated float64 results."""
+    arrays, terms = evaluation.arrays_and_terms(plain)
     if deviations.half is not None:
-        errors = accumulation_errors(evaluation.terms, plain, deviations.half)
-        overflows = find_overflowing_sums(evaluation.arrays, plain, deviations.half)
+        errors = accumulation_errors(terms, evaluation.terms, plain, deviations.half)
+        overflows = find_overflowing_sums(arrays, evaluation.arrays, plain, deviations.half)
         return [Change(error, overflow & (error > 0)) for error, overflow in zip(errors, overflows, strict=True)]
     return [
-        Change(emulation_error(array, terms), leaves_range(array))
-        for array, terms in zip(evaluation.arrays(plain), evaluation.terms(plain), strict=True)
+        Change(emulation_error(array, array_terms), leaves_range(array))
+        for array, array_terms in zip(arrays, terms, strict=True)
     ]
 
 

@@ -108,5 +108,7 @@ ADDENDS = np.array([[40_000.0, 40_000.0, -40_000.0], [40_000.0, 20_000.0, -40_00
 
 @pytest.mark.parametrize(("dtype", "expected"), [(Dtype.float16, [True, False, False]), (Dtype.bfloat16, [False] * 3)])
 def test_only_finite_sums_with_infinite_partial_sums_overflow(dtype: Dtype, expected: list[bool]) -> None:
-    [overflows] = find_overflowing_sums(lambda values: [values["input"].sum(1)], {"input": ADDENDS}, FORMATS[dtype])
+    [overflows] = find_overflowing_sums(
+        [ADDENDS.sum(1)], lambda values: [values["input"].sum(1)], {"input": ADDENDS}, FORMATS[dtype]
+    )
     assert overflows.tolist() == expected
