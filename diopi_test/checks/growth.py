@@ -1,10 +1,10 @@
 """The check that memory does not grow with the number of calls.
 
 The first half of the calls is the warm-up, in which a vendor may fill its caches. The second half is divided into eight
-windows, and the memory is measured at their ends. A quantity grows if the median of its eight increases is larger than
-`TOLERATED_BYTES` per window. So up to four windows may contain an increase of any size: an allocator that reserves a
-large block, or a cache that reaches its final size late, is not a leak. A leak of a constant size per call increases
-the memory in every window.
+windows, and the memory is measured at their ends. A quantity grows if the low median of its eight increases, which is
+the fourth smallest one, is larger than `TOLERATED_BYTES`. So at least five windows must contain a larger increase, and
+up to four windows may contain an increase of any size: an allocator that reserves a large block, or a cache that
+reaches its final size late, is not a leak. A leak of a constant size per call increases the memory in every window.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from diopi_test.execution.soak import WINDOWS, MemorySample, SoakRecord
 from diopi_test.execution.verdict import CheckResult
 
 TOLERATED_BYTES = 64 * 2**10
-"""The largest accepted median increase per window in bytes, because an allocator reserves and returns pages."""
+"""The largest accepted low median of the windows' increases in bytes; allocators reserve and return pages."""
 
 TOLERATED_BLOCKS = 0
-"""The largest accepted median increase per window in blocks of device memory."""
+"""The largest accepted low median of the windows' increases in blocks of device memory."""
 
 
 @final
@@ -34,7 +34,7 @@ class Growth:
 
     Attributes:
         quantity: the name of the quantity, see `process_memory`.
-        rate: the median growth per call, in bytes or blocks.
+        rate: the low median of the growth per call in the windows, in bytes or blocks.
         before, after: the amount after the warm-up and at the end.
     """
 

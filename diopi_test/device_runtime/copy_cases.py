@@ -176,7 +176,7 @@ def copies_from_a_peer_are_exact(bench: RuntimeBench) -> None:
 
 
 @case
-def copies_between_peers_of_the_current_device_are_exact(bench: RuntimeBench) -> None:
+def copies_are_exact_while_a_peer_is_the_current_device(bench: RuntimeBench) -> None:
     bench.require_devices(2)
     _check_device_copies(bench, to_device=1, from_device=1, current=1)
     _check_device_copies(bench, to_device=0, from_device=1, current=1)

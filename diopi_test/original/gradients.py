@@ -82,7 +82,7 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
         result = replace(
             result,
             argument_names={**hidden_names, **result.argument_names},
-            extra_arguments={**result.extra_arguments, **_attributes(forward, case)},
+            extra_arguments={**result.extra_arguments, **_attributes(case)},
         )
         saved[parameter.name] = _tensor(forward, case, result, is_gradient=parameter.name in GRADIENT_ARGUMENTS)
         named = {name: result.argument_names.get(name, name) for name in case.arguments}
@@ -157,7 +157,7 @@ def _holds_zeros(name: str, parameter: Parameter) -> bool:
     return parameter.is_tensor and (parameter.fact(HoldsZeros) is not None or name.startswith("zeros_like_"))
 
 
-def _attributes(forward: Prototype, case: Case) -> Mapping[str, Any]:
+def _attributes(case: Case) -> Mapping[str, Any]:
     """Return the arguments of the call that are not tensors; omitted tensors are None."""
     return {name: value for name, value in case.arguments.items() if not isinstance(value, TensorSpec | list)}
 

@@ -154,10 +154,9 @@ def count_killed(results: Iterable[MutantResult]) -> int:
 def count_killing_checks(results: Iterable[MutantResult]) -> Counter[str]:
     """Return how many mutants each check killed; only the check that failed first counts.
 
-    If no check failed because the call failed, its message takes the place of the check.
+    If the call failed before any check, the message of its outcome takes the place of the check.
     """
-    found = (result.killed_by[1] for result in results if result.killed_by)
-    return Counter(checks[0] if checks else "an error" for checks in found)
+    return Counter(result.killed_by[1][0] for result in results if result.killed_by)
 
 
 MIN_KILLED_IF_DECLARED = 0.95

@@ -98,11 +98,11 @@ class SoakVendor(CaseTakingVendor):
         return Error.Success
 
     def _corrupt(self, call: SimulatedCall) -> None:
-        """Leak memory, or change the results if at least `PERIOD` calls were correct since the latest wrong one."""
+        """Leak memory, or change the results if at least `PERIOD - 1` calls were correct since the latest wrong one."""
         if (allocate := LEAKS.get(self._kind)) is not None:
             self._leaked.append(allocate())
             self.effect = Effect.changed
-        elif self._correct_calls >= PERIOD and change_last_element(call) is Effect.changed:
+        elif self._correct_calls >= PERIOD - 1 and change_last_element(call) is Effect.changed:
             self._correct_calls = 0
             self.effect = Effect.changed
         else:
