@@ -25,6 +25,7 @@ from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, same_layout
+from lib_rt.formats import format_of
 
 Shape = tuple[int, ...]
 """The sizes of a tensor."""
@@ -158,6 +159,17 @@ def _draw_alternating_signs(rng: Generator, count: int, dtype: Dtype) -> NDArray
     return np.where(np.arange(count) // 16 % 2, -32.0, 32.0)
 
 
+def _draw_extreme_heads(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw heads of 8 equal numbers, whose sum with 8 factors of −1 is ±2^n, the largest power of two of the type."""
+    largest = 2.0 ** (format_of(dtype).max_exponent - 3)
+    return rng.choice([-largest, largest], count // 8).repeat(8)
+
+
+def _draw_decreasing_factors(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Return rows of 16 equal numbers (two heads of 8): −1, −17/16, −18/16 and so on up to −23/16, then −1 again."""
+    return -1 - np.arange(count) // 16 % 8 / 16
+
+
 EXACT_FIELDS: dict[str, Any] = {
     "heads": 2,
     "key_heads": 2,
@@ -229,14 +241,33 @@ OPEN_WINDOWS_AND_ALIBI = (
 )
 """Templates of batches with a window or with ALiBi, and fewer queries than keys."""
 
-EXACT_WEIGHTS = (attention_template("exact", keys=16, queries=5, **EXACT_FIELDS),)
-"""The template of a batch with exact weights.
+EXTREME_FIELDS: dict[str, Any] = {
+    **EXACT_FIELDS,
+    "domains": {"q": _draw_extreme_heads, "k": _draw_decreasing_factors, "v": integer_values(-8, 8)},
+}
+"""Arguments of `attention_template` for scores near the ends of the range, with weights that are exactly 0 or 1.
 
-It is for the forward function only: the gradient computes the weights from a logarithm that is rounded.
+With the default scale, the scores of a query with up to 8 keys are all different, and from −S to −1.5 S or from S to
+1.5 S, where S is half the largest power of two of the type. Their exponentials are 0 or infinite unless the largest
+score is subtracted first. All scores from −S to −1.5 S are lower than −10,000, a usual finite substitute for −∞.
 """
 
-PACKED_EXACT_WEIGHTS = (packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT_FIELDS),)
-"""The template of packed sequences with exact weights, for the forward function only."""
+EXACT_WEIGHTS = (
+    attention_template("exact", keys=16, queries=5, **EXACT_FIELDS),
+    attention_template("extreme-scores", keys=8, queries=5, **EXTREME_FIELDS),
+    square_template("extreme-scores-causal", CAUSAL, mask="triangle", **EXTREME_FIELDS),
+)
+"""The templates of batches with exact weights.
+
+They are for the forward function only: the gradient computes the weights from a logarithm that is rounded.
+"""
+
+PACKED_EXACT_WEIGHTS = (
+    packed_template("exact", queries=(3, 2), keys=(8, 4), **EXACT_FIELDS),
+    packed_template("extreme-scores", queries=(3, 2), keys=(8, 4), **EXTREME_FIELDS),
+    packed_template("extreme-scores-causal", CAUSAL, queries=(5, 4), keys=(5, 4), mask="triangle", **EXTREME_FIELDS),
+)
+"""The templates of packed sequences with exact weights, for the forward function only."""
 
 ALIBI_CAUSAL = (square_template("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
 """The template of a batch with ALiBi and a causal mask.

@@ -1,6 +1,7 @@
 """Formula mutants: the results of a reference with one change in its source.
 
-The change replaces one operator, number or function, or it expands a square (a − b)², which cancels far from 0.
+The change replaces one operator, number or function, it expands a square (a − b)², which cancels far from 0, or it
+replaces −∞ by a finite number.
 """
 
 from __future__ import annotations
@@ -85,6 +86,9 @@ RELATED = {
     "flip": "asarray",
 }
 """The functions that replace each function of NumPy, one after the other."""
+
+FINITE_INFINITY = "−∞ replaced by −10,000 in the formula"
+"""The kind of mutants with a finite number in place of −∞."""
 
 _A_LITTLE_LESS = 1 - 2.0**-24
 """The largest float32 number below 1. A mutant multiplies the argument of `trunc` or `floor` by it.
@@ -316,6 +320,18 @@ def _expand_square(node: Any) -> list[Any]:
     return []
 
 
+FINITE_SUBSTITUTE = -10_000.0
+"""The number that some kernels use instead of −∞ for hidden scores and as the first number of a maximum."""
+
+
+def _replace_infinity(node: Any) -> list[Any]:
+    """Return the finite substitute for `-np.inf`; the list is empty for other nodes."""
+    match node:
+        case ast.UnaryOp(ast.USub(), ast.Attribute(ast.Name("np"), "inf")):
+            return [ast.Constant(FINITE_SUBSTITUTE)]
+    return []
+
+
 def _is_in_float32(case: BaselineCase) -> bool:
     """Return whether the element type of a case is float32."""
     return case.dtype is Dtype.float32
@@ -338,6 +354,7 @@ class _ChangeKind:
 KINDS = {
     "formula changed": _ChangeKind(_replacements),
     "square of a difference expanded": _ChangeKind(_expand_square, _is_in_float32),
+    FINITE_INFINITY: _ChangeKind(_replace_infinity),
 }
 """The changes of a formula, by kind of mutant."""
 

@@ -12,7 +12,8 @@ DESCRIPTIONS: Mapping[str, str] = {
         "Element 1999 of each result has another value; the index wraps at the size of the result."
     ),
     "last block not computed": (
-        "The elements after the last multiple of 16 are 0; in a result of up to 16 elements, only the last one is."
+        "The last block of up to 16 elements of each result is 0; in a result of up to 16 elements, only the last one "
+        "is."
     ),
     "result added to the previous result": (
         "A repeated call of a case adds its result to the equal result of the call before."
@@ -54,6 +55,9 @@ DESCRIPTIONS: Mapping[str, str] = {
     "axis replaced by the next axis": "An attribute names the axis after the right one.",
     # Formulas, and precision within them
     "formula changed": "The formula has another operator, number or function.",
+    "−∞ replaced by −10,000 in the formula": (
+        "A hidden score, or the number from which a maximum within the formula starts, is −10,000 instead of −∞."
+    ),
     "square of a difference expanded": "(a − b)² is computed as a² − 2ab + b² in float32.",
     "inputs rounded to bfloat16": "The inputs are rounded to bfloat16 before computing.",
     "inputs rounded to float16": "The inputs are rounded to float16 before computing.",
