@@ -175,8 +175,7 @@ def _default_domain(function: str, parameter: str) -> Domain | None:
     usual = leading_dtype(prototype.dtypes) if prototype.dtypes else None
 
     def rank(case: Any) -> tuple[bool, bool, int]:
-        specs = [spec for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
-        return case.case_class != "basic", case.dtype is not usual, sum(prod(spec.shape) for spec in specs)
+        return case.case_class != "basic", case.dtype is not usual, sum(map(prod, case.shapes))
 
     specs = (spec for case in sorted(demanded, key=rank) for spec in TensorSpec.all_in(case.arguments.get(parameter)))
     return next((spec.domain for spec in specs if spec.compute is None), None)

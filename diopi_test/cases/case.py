@@ -178,10 +178,30 @@ class Case:
     period: int = 0
 
     @property
+    def tensors(self) -> list[tuple[str, TensorSpec]]:
+        """Return the tensors of the case with the names of their arguments, including tensors that are not passed."""
+        return [(name, spec) for name, value in self.arguments.items() for spec in TensorSpec.all_in(value)]
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Return the shapes of all tensors of the case."""
+        return [spec.shape for _, spec in self.tensors]
+
+    def map_tensors(self, change: Callable[[str, TensorSpec], TensorSpec]) -> dict[str, Any]:
+        """Return the arguments with each tensor replaced by `change(name, tensor)`, also in lists."""
+
+        def replace_tensors(name: str, value: Any) -> Any:
+            """Return an argument with the tensors in it replaced."""
+            if isinstance(value, list):
+                return [replace_tensors(name, entry) for entry in value]
+            return change(name, value) if isinstance(value, TensorSpec) else value
+
+        return {name: replace_tensors(name, value) for name, value in self.arguments.items()}
+
+    @property
     def is_huge(self) -> bool:
         """Return whether a tensor argument has a storage of more than 2^31 bytes."""
-        values = [value for name, value in self.arguments.items() if not name.startswith("_")]
-        return any(spec.storage_bytes > _HUGE for value in values for spec in TensorSpec.all_in(value))
+        return any(spec.storage_bytes > _HUGE for name, spec in self.tensors if not name.startswith("_"))
 
     @property
     def is_giant(self) -> bool:

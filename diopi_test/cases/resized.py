@@ -18,7 +18,7 @@ from typing import final
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_test.cases import resizing
-from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.case import Case
 
 FILE = Path(__file__).with_name("resized_cases.json")
 """The file that lists the replaced sizes by function."""
@@ -92,13 +92,8 @@ def resized_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]
         if derivation.label in (ROWS_OF_128, CHANNELS_OF_16):
             suffix = derivation.base.partition("-")[2]
             narrow = (by_label.get(f"{dtype.name}-{suffix}", base) for dtype in half)
-            same = (case for case in narrow if case is not base and _shapes(case) == _shapes(base))
+            same = (case for case in narrow if case is not base and case.shapes == base.shapes)
             yield from (resize(case, derivation) for case in islice(same, 1))
-
-
-def _shapes(case: Case) -> list[tuple[int, ...]]:
-    """Return the shapes of all tensor arguments."""
-    return [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
 
 
 def resize(case: Case, derivation: SizeReplacement) -> Case:

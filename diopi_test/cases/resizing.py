@@ -41,11 +41,7 @@ def replace_sizes(case: Case, sizes: Mapping[int, int], label: str, attributes: 
     def change(shape: Sequence[int]) -> tuple[int, ...]:
         return tuple(sizes.get(size, size) for size in shape)
 
-    def change_argument(value: Any) -> Any:
-        if isinstance(value, TensorSpec):
-            return _resize(value, change(value.shape))
-        if isinstance(value, list):
-            return [change_argument(entry) for entry in value]
+    def change_attribute(value: Any) -> Any:
         if attributes is ResizedAttributes.numbers and type(value) is int:
             return sizes.get(value, value)
         is_list = attributes is ResizedAttributes.numbers and _is_list_of_integers(value)
@@ -55,10 +51,11 @@ def replace_sizes(case: Case, sizes: Mapping[int, int], label: str, attributes: 
     def change_result(result: ResultOverride | None) -> ResultOverride | None:
         return result if result is None or result.shape is None else replace(result, shape=change(result.shape))
 
+    tensors_changed = case.map_tensors(lambda _, spec: _resize(spec, change(spec.shape)))
     return replace(
         case,
         label=label,
-        arguments={name: change_argument(value) for name, value in case.arguments.items()},
+        arguments={name: change_attribute(value) for name, value in tensors_changed.items()},
         results={name: change_result(result) for name, result in case.results.items()},
         smoke=False,
         case_class=CaseClass.basic,
@@ -93,8 +90,7 @@ class RepeatedMask:
 
 def repeats_sizes(value: Any, case: Case) -> bool:
     """Return whether an attribute is a tuple that equals the last sizes of a tensor of the case."""
-    shapes = [spec.shape for argument in case.arguments.values() for spec in TensorSpec.all_in(argument)]
-    return isinstance(value, tuple) and bool(value) and any(shape[-len(value) :] == value for shape in shapes)
+    return isinstance(value, tuple) and bool(value) and any(shape[-len(value) :] == value for shape in case.shapes)
 
 
 def _is_list_of_integers(value: Any) -> bool:

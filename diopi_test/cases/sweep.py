@@ -151,12 +151,7 @@ def reshape(case: Case, shape: tuple[int, ...], label: str, first_layout: Layout
         The case. Other tensors than the first are contiguous. The reference evaluates only one period (`Case.period`).
     """
     layouts = {name: first_layout for name in list(_tensor_names(case))[:1]}
-    arguments = {
-        name: replace(value, shape=shape, layout=layouts.get(name, contiguous))
-        if isinstance(value, TensorSpec)
-        else value
-        for name, value in case.arguments.items()
-    }
+    arguments = case.map_tensors(lambda name, spec: replace(spec, shape=shape, layout=layouts.get(name, contiguous)))
     reshaped = replace(
         case, label=label, arguments=arguments, smoke=False, large=True, case_class=CaseClass.basic, period=PERIOD
     )
@@ -181,13 +176,10 @@ def lengthen(case: Case, derivation: SweepSize, target: int, label: str) -> Case
 def repeat_values(case: Case) -> Case:
     """Return a case whose drawn tensors repeat their first `PERIOD` values; tensors with `compute` are not changed."""
 
-    def change(value: Any) -> Any:
-        if isinstance(value, list):
-            return [change(entry) for entry in value]
-        is_drawn = isinstance(value, TensorSpec) and value.compute is None
-        return replace(value, domain=partial(_draw_periodic, value.domain)) if is_drawn else value
+    def change(name: str, spec: TensorSpec) -> TensorSpec:
+        return replace(spec, domain=partial(_draw_periodic, spec.domain)) if spec.compute is None else spec
 
-    return replace(case, arguments={name: change(value) for name, value in case.arguments.items()})
+    return replace(case, arguments=case.map_tensors(change))
 
 
 def _draw_periodic(domain: Domain, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:

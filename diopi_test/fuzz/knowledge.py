@@ -7,7 +7,7 @@ satisfies them. If all axes of size 5 get size 9 in all tensors, the relations s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, cached_property
@@ -79,7 +79,7 @@ class ValidCallKnowledge:
             return frozenset()
         seen: dict[tuple[str, int], set[tuple[int, ...]]] = {}
         for case in self.cases:
-            for name, spec in named_tensors(case):
+            for name, spec in case.tensors:
                 for axis in range(-len(spec.shape), 0):
                     seen.setdefault((name, axis), set()).add(spec.shape)
         return frozenset(
@@ -127,16 +127,14 @@ class ValidCallKnowledge:
         return frozenset(
             name
             for case in self.cases
-            for name, spec in named_tensors(case)
+            for name, spec in case.tensors
             if spec.shape != next(shape for shape in map(_first_shape, case.arguments.values()) if shape is not None)
         )
 
     @cached_property
     def strided_tensors(self) -> frozenset[str]:
         """The arguments and results that have a layout other than row-major in some case."""
-        not_contiguous = {
-            name for case in self.cases for name, spec in named_tensors(case) if spec.layout is not contiguous
-        }
+        not_contiguous = {name for case in self.cases for name, spec in case.tensors if spec.layout is not contiguous}
         allocated = {
             n for case in self.cases for n, result in case.results.items() if result and result.layout != contiguous
         }
@@ -146,13 +144,13 @@ class ValidCallKnowledge:
     def mixes_types(self) -> bool:
         """Whether the operands have different types in some case, and are promoted to a common type."""
         names = {p.name for p in self.prototype.operands}
-        types = [{spec.dtype for name, spec in named_tensors(case) if name in names} for case in self.cases]
+        types = [{spec.dtype for name, spec in case.tensors if name in names} for case in self.cases]
         return any(len(dtypes) > 1 for dtypes in types)
 
     @cached_property
     def may_be_expanded(self) -> frozenset[str]:
         """The tensors that are expanded views in some case."""
-        return frozenset(n for case in self.cases for n, spec in named_tensors(case) if spec.layout is expanded)
+        return frozenset(n for case in self.cases for n, spec in case.tensors if spec.layout is expanded)
 
     @cached_property
     def may_be_empty(self) -> bool:
@@ -166,7 +164,7 @@ class ValidCallKnowledge:
 
     def is_determined_by_attributes(self, case: Case) -> bool:
         """Return whether a case has data or a result layout that depend on its attributes."""
-        rules = [spec.compute for _, spec in named_tensors(case) if spec.compute is not None]
+        rules = [spec.compute for _, spec in case.tensors if spec.compute is not None]
         allocated = [p.name for p in self.prototype.results if p.is_callee_allocated]
         results = [case.results.get(name) for name in allocated]
         has_layout = any(override is not None and override.layout is not contiguous for override in results)
@@ -210,7 +208,7 @@ class ValidCallKnowledge:
 
     def is_in_usual_range(self, case: Case) -> bool:
         """Return whether all floating-point tensors of a case have values in the range of the regular cases."""
-        specs = [(name, spec) for name, spec in named_tensors(case) if category(spec.dtype) >= 2 and not spec.compute]
+        specs = [(name, spec) for name, spec in case.tensors if category(spec.dtype) >= 2 and not spec.compute]
         values = [(self.value_range(name), sample_domain(spec).real) for name, spec in specs]
         return all(((low <= samples) & (samples <= high)).all() for (low, high), samples in values)
 
@@ -258,7 +256,7 @@ class ValidCallKnowledge:
 def _sampled_range(knowledge: ValidCallKnowledge, name: str) -> tuple[float, float]:
     """Return the smallest and the largest finite value of a tensor in samples, as `value_range` describes."""
     usual = [case for case in knowledge.cases if case.case_class is not CaseClass.special]
-    specs = [spec for case in usual for n, spec in named_tensors(case) if n == name and category(spec.dtype) >= 2]
+    specs = [spec for case in usual for n, spec in case.tensors if n == name and category(spec.dtype) >= 2]
     samples = [sample_domain(spec).real for spec in specs if spec.compute is None][:40]
     finite = [values[np.isfinite(values)] for values in samples]
     low = min((values.min() for values in finite if values.size), default=0.0)
@@ -298,41 +296,24 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, tuple | list | range) else (value,)
 
 
-def named_tensors(case: Case) -> Iterator[tuple[str, TensorSpec]]:
-    """Yield each tensor of a case with the name of its argument, including tensors that others are computed from."""
-    return ((name, spec) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value))
-
-
 def all_sizes(case: Case) -> frozenset[int]:
     """Return the sizes of all axes of a case's tensors."""
-    return frozenset(size for _, spec in named_tensors(case) for size in spec.shape)
+    return frozenset(size for shape in case.shapes for size in shape)
 
 
 def count_elements(case: Case) -> int:
     """Return the number of elements of all tensors of a case."""
-    return sum(math.prod(spec.shape) for _, spec in named_tensors(case))
+    return sum(map(math.prod, case.shapes))
 
 
 def largest_rank(case: Case) -> int:
     """Return the largest rank of a case's tensors."""
-    return max((len(spec.shape) for _, spec in named_tensors(case)), default=0)
-
-
-def map_tensor_specs(case: Case, change: Callable[[str, TensorSpec], TensorSpec]) -> Mapping[str, Any]:
-    """Return the arguments of a case with each tensor specification replaced by `change(name, specification)`."""
-
-    def replace_tensors(name: str, value: Any) -> Any:
-        """Return an argument with the tensors in it replaced."""
-        if isinstance(value, list):
-            return [replace_tensors(name, entry) for entry in value]
-        return change(name, value) if isinstance(value, TensorSpec) else value
-
-    return {name: replace_tensors(name, value) for name, value in case.arguments.items()}
+    return max(map(len, case.shapes), default=0)
 
 
 def _without_fixed_strides(case: Case) -> Case:
     """Return a case whose arguments and results are row-major in place of fixed strides."""
-    arguments = map_tensor_specs(case, lambda _, spec: replace(spec, layout=_general_layout(spec.layout)))
+    arguments = case.map_tensors(lambda _, spec: replace(spec, layout=_general_layout(spec.layout)))
     results = {
         name: replace(override, layout=_general_layout(override.layout)) if override else override
         for name, override in case.results.items()

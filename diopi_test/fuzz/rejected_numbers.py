@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from diopi_proto.dtypes import category, common_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.case import Case
 from lib_rt.dtypes import integer_range
 
 OVERFLOW_CHECKED: Mapping[str, Sequence[str]] = {
@@ -69,7 +69,7 @@ def _overflows(prototype: Prototype, case: Case) -> bool:
 
 def _conversion_target(prototype: Prototype, case: Case) -> Dtype:
     """Return the element type to which the numbers of a call are converted."""
-    tensors = [spec.dtype for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
+    tensors = [spec.dtype for _, spec in case.tensors]
     if not prototype.common_type:
         return next(iter(tensors), case.dtype)
     operands = [case.arguments[p.name] for p in prototype.operands]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous
 from diopi_test.fuzz.changes.sizes import changeable_sizes, resize_case
-from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge
 
 
 def smaller_calls(knowledge: ValidCallKnowledge, case: Case) -> Iterator[Case]:
@@ -17,14 +17,14 @@ def smaller_calls(knowledge: ValidCallKnowledge, case: Case) -> Iterator[Case]:
 
     The largest size is replaced first, by 1, then by larger sizes.
     """
-    shapes = {spec.shape for _, spec in named_tensors(case)}
+    shapes = set(case.shapes)
     if knowledge.prototype.elementwise and len(shapes) == 1 and len(shape := next(iter(shapes))) > 1:
-        yield replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, shape=(math.prod(shape),))))
+        yield replace(case, arguments=case.map_tensors(lambda _, spec: replace(spec, shape=(math.prod(shape),))))
     for size in reversed(changeable_sizes(knowledge, case)):
         for shorter in smaller_sizes(size):
             yield resize_case(knowledge, case, {size: shorter})
-    if any(spec.layout is not contiguous for _, spec in named_tensors(case)):
-        yield replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, layout=contiguous)))
+    if any(spec.layout is not contiguous for _, spec in case.tensors):
+        yield replace(case, arguments=case.map_tensors(lambda _, spec: replace(spec, layout=contiguous)))
 
 
 def smaller_sizes(size: int) -> Iterator[int]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous
 from diopi_test.oracle.records import BaselineCase, Expected, tensors_in
 
@@ -17,10 +17,7 @@ from diopi_test.oracle.records import BaselineCase, Expected, tensors_in
 def shorten(case: Case) -> Case:
     """Return `case` with each tensor replaced by one period of it: a contiguous tensor of shape `(case.period,)`."""
     shape = (case.period,)
-    arguments = {
-        name: replace(value, shape=shape, layout=contiguous) if isinstance(value, TensorSpec) else value
-        for name, value in case.arguments.items()
-    }
+    arguments = case.map_tensors(lambda _, spec: replace(spec, shape=shape, layout=contiguous))
     results = {
         name: result if result is None or result.shape is None else replace(result, shape=shape)
         for name, result in case.results.items()

@@ -242,7 +242,7 @@ def _is_pending(value: Any) -> bool:
 
 def _check_axes(prototype: Prototype, case: Case) -> None:
     """Raise EntryError if an axis is out of range for the tensor with the most axes."""
-    ranks = [len(spec.shape) for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
+    ranks = list(map(len, case.shapes))
     for parameter in prototype.arguments:
         value, rank = case.arguments[parameter.name], max([1, *ranks]) + (prototype.base in ADDS_AXIS)
         if parameter.fact(facts.NamesAxis) and value is not None and ranks:

@@ -17,7 +17,7 @@ from typing import Any, final
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_test.cases import resized, resizing
-from diopi_test.cases.case import Case, TensorSpec, registered_cases
+from diopi_test.cases.case import Case, registered_cases
 from diopi_test.oracle.evaluation import draw_case_with_zeros
 from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.quality.size_sweep import (
@@ -79,7 +79,7 @@ def find_resizings(function: str) -> list[resized.SizeReplacement]:
     if prototype.guarantee == "random" or not cases:
         return []
     rank = usual_rank(cases)
-    ordered = sorted(cases, key=lambda case: (len(_shapes(case)[0]) != rank, not case.smoke))
+    ordered = sorted(cases, key=lambda case: (len(case.shapes[0]) != rank, not case.smoke))
     kinds = [kind for kind in PREFERRED_SIZES if kind != resized.CHANNELS_OF_16 or not prototype.elementwise]
     found = [_find_aligned(prototype, ordered, kind) for kind in kinds]
     return [derivation for derivation in found if derivation is not None] + _one_element_resizings(prototype, ordered)
@@ -119,7 +119,7 @@ def _aligned_candidates(prototype: Prototype, cases: Sequence[Case], kind: str) 
 
 def _useful_attributes(prototype: Prototype, case: Case) -> list[Attributes]:
     """Return the choices of attributes in which a resizing may have to replace sizes, too."""
-    sizes = {size for shape in _shapes(case) for size in shape if size >= MIN_SIZE}
+    sizes = {size for shape in case.shapes for size in shape if size >= MIN_SIZE}
     if takes_sizes(prototype) and any(has_number(case, size) for size in sizes):
         return [Attributes.numbers]
     attributes = [value for value in case.arguments.values() if isinstance(value, int | tuple)]
@@ -178,7 +178,7 @@ def _replaceable_sizes(case: Case, kind: str) -> list[tuple[int, bool]]:
 
     Sizes of axes to align come first. The other sizes follow, the most frequent one first, if the kind replaces them.
     """
-    shapes = _shapes(case)
+    shapes = case.shapes
     aligned = [(shape[axis]) for shape in shapes if (axis := _aligned_axis(shape, kind)) is not None]
     if kind == resized.CHANNELS_OF_16 and aligned:
         aligned += [shape[0] for shape in shapes[1:] if shape]  # the channels of weights and of numbers per channel
@@ -258,8 +258,7 @@ def _named_axes(case: Case) -> Iterator[tuple[str, int, int, bool]]:
     """
     axes = [
         (name.lstrip("_"), axis, size, axis == len(spec.shape) - 1)
-        for name, value in case.arguments.items()
-        for spec in TensorSpec.all_in(value)
+        for name, spec in case.tensors
         for axis, size in enumerate(spec.shape)
         if size >= MIN_SIZE
     ]
@@ -272,7 +271,7 @@ def _named_axes(case: Case) -> Iterator[tuple[str, int, int, bool]]:
 def _draw(prototype: Prototype, case: Case, derivation: resized.SizeReplacement) -> BaselineCase | None:
     """Return the resized case with its data; None if the reference rejects it or it has too many elements."""
     resized_case = resized.resize(case, derivation)
-    if sum(map(math.prod, _shapes(resized_case))) > MAX_ELEMENTS:
+    if sum(map(math.prod, resized_case.shapes)) > MAX_ELEMENTS:
         return None
     try:
         computed = draw_case_with_zeros(prototype, resized_case)
@@ -280,11 +279,6 @@ def _draw(prototype: Prototype, case: Case, derivation: resized.SizeReplacement)
         return None
     elements = sum(map(math.prod, (*_argument_shapes(computed), *_result_shapes(computed))))
     return computed if elements <= MAX_ELEMENTS else None
-
-
-def _shapes(case: Case) -> list[tuple[int, ...]]:
-    """Return the shapes of all tensor arguments."""
-    return [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
 
 
 def _argument_shapes(case: BaselineCase) -> list[tuple[int, ...]]:

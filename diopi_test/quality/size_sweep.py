@@ -158,7 +158,7 @@ def usual_rank(cases: Sequence[Case]) -> int:
 
 def _is_suitable(case: Case) -> bool:
     """Return whether a case is basic, has inexact results and only contiguous tensors."""
-    return case.case_class is CaseClass.basic and not case.exact and all(map(_is_plain, _tensors_of(case)))
+    return case.case_class is CaseClass.basic and not case.exact and all(_is_plain(spec) for _, spec in case.tensors)
 
 
 def _find_elementwise(prototype: Prototype) -> list[str]:
@@ -176,12 +176,12 @@ def _find_elementwise(prototype: Prototype) -> list[str]:
 def _is_plain_case(case: Case) -> bool:
     """Return whether a case has ordinary values, in any element type, and only contiguous tensors."""
     is_ordinary = case.case_class in (CaseClass.basic, CaseClass.types) and not case.exact
-    return is_ordinary and all(map(_is_plain, _tensors_of(case)))
+    return is_ordinary and all(_is_plain(spec) for _, spec in case.tensors)
 
 
 def _is_elementwise(prototype: Prototype, case: Case) -> bool:
     """Return whether results of repeated arguments are the repeated results, so that elements are independent."""
-    shapes = {spec.shape for spec in _tensors_of(case)}
+    shapes = set(case.shapes)
     is_listed = any(isinstance(value, list) for value in case.arguments.values())
     if len(shapes) != 1 or () in shapes or is_listed or not math.prod(*shapes):
         return False
@@ -204,11 +204,6 @@ def _is_elementwise(prototype: Prototype, case: Case) -> bool:
     )
 
 
-def _tensors_of(case: Case) -> list[TensorSpec]:
-    """Return the tensor arguments of a case."""
-    return [spec for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
-
-
 def _is_plain(spec: TensorSpec) -> bool:
     """Return whether a tensor is contiguous, so that its sizes can be replaced."""
     return spec.layout is contiguous
@@ -216,13 +211,13 @@ def _is_plain(spec: TensorSpec) -> bool:
 
 def _rank_of(case: Case) -> int:
     """Return the number of axes of the first tensor; 0 if there is none."""
-    specs = _tensors_of(case)
+    specs = [spec for _, spec in case.tensors]
     return len(specs[0].shape) if specs else 0
 
 
 def _count_elements(case: Case) -> int:
     """Return the number of elements of all tensor arguments."""
-    return sum(math.prod(spec.shape) for spec in _tensors_of(case))
+    return sum(map(math.prod, case.shapes))
 
 
 def has_number(case: Case, size: int) -> bool:
@@ -241,11 +236,10 @@ def _candidates(case: Case) -> Iterator[sweep.SweepSize]:
     If an attribute repeats sizes and contains this one, a first candidate replaces it in attributes, too.
     """
     places: dict[int, list[str]] = {}
-    for name, value in case.arguments.items():
-        for spec in TensorSpec.all_in(value):
-            for axis, size in enumerate(spec.shape):
-                if size >= MIN_SIZE:
-                    places.setdefault(size, []).append(f"{name.lstrip('_')} axis {axis}")
+    for name, spec in case.tensors:
+        for axis, size in enumerate(spec.shape):
+            if size >= MIN_SIZE:
+                places.setdefault(size, []).append(f"{name.lstrip('_')} axis {axis}")
     for size, axes in places.items():
         is_listed = any(resizing.repeats_sizes(value, case) and size in value for value in case.arguments.values())
         for attributes in (True, False) if is_listed else (False,):

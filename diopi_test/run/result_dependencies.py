@@ -14,7 +14,7 @@ from importlib.resources import files
 from diopi_proto.families import load_families
 from diopi_proto.interface import prototypes
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.case import ResultOf, TensorSpec, registered_cases
+from diopi_test.cases.case import ResultOf, registered_cases
 from diopi_test.cases.facts import CaseFacts
 
 FILE = "result_dependencies.json"
@@ -42,12 +42,7 @@ def find_result_dependencies() -> Mapping[str, frozenset[str]]:
 
 def _sources_of(prototype: Prototype) -> frozenset[str]:
     """Return the functions whose results the cases of a function take as arguments."""
-    specs = (
-        spec
-        for case in registered_cases(prototype)
-        for argument in case.arguments.values()
-        for spec in TensorSpec.all_in(argument)
-    )
+    specs = (spec for case in registered_cases(prototype) for _, spec in case.tensors)
     rules = [spec.compute for spec in specs if isinstance(spec.compute, ResultOf)]
     rules += CaseFacts.declared_for(prototype).saved.values()
     return frozenset(rule.function for rule in rules)

@@ -96,12 +96,11 @@ def _demands_of_first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]
 
 def _demands(prototype: Prototype, case: Case) -> Demands:
     """Return all requirements of a case, including those that the function's first case also has."""
-    tensors = [(name, spec) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value)]
-    passed = [(name, spec) for name, spec in tensors if not name.startswith("_")]
+    passed = [(name, spec) for name, spec in case.tensors if not name.startswith("_")]
     results = [(name, result) for name, result in case.results.items() if result is not None]
     typed = [(name, spec.dtype) for name, spec in passed]
     typed += [(name, result.dtype) for name, result in results if result.dtype is not None]
-    kinds = [(name, *_special_kinds_of(spec)) for name, spec in tensors]
+    kinds = [(name, *_special_kinds_of(spec)) for name, spec in case.tensors]
     non_contiguous = [name for name, spec in passed if spec.layout(spec.shape) != contiguous(spec.shape)]
     return {
         CaseClass.special: frozenset(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -40,21 +39,18 @@ def misaligned_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Ca
 
 def _with_misaligned_tensors(case: Case) -> Case:
     """Return a case whose contiguous tensors are misaligned."""
-    arguments = {name: _move(value) for name, value in case.arguments.items()}
+    arguments = case.map_tensors(lambda _, spec: _move(spec))
     return replace(case, label=f"{case.dtype.name}-{LABEL}", arguments=arguments, smoke=False)
 
 
 def _can_be_moved(case: Case) -> bool:
     """Return whether a vendor must pass the case, and one of its tensors is contiguous and has elements."""
-    passed = (value for name, value in case.arguments.items() if not name.startswith("_"))
-    specs = (spec for value in passed for spec in TensorSpec.all_in(value))
+    specs = (spec for name, spec in case.tensors if not name.startswith("_"))
     return case.case_class.is_demanded and any(spec.has_layout(contiguous) and 0 not in spec.shape for spec in specs)
 
 
-def _move(value: Any) -> Any:
-    """Return an argument in which each contiguous tensor with elements begins one element after its storage."""
-    if isinstance(value, list):
-        return [_move(entry) for entry in value]
-    if not isinstance(value, TensorSpec) or not value.has_layout(contiguous) or 0 in value.shape:
-        return value
-    return replace(value, layout=strides(*contiguous(value.shape).strides, offset=1))
+def _move(spec: TensorSpec) -> TensorSpec:
+    """Return a tensor that begins one element after its storage if it is contiguous and has elements."""
+    if not spec.has_layout(contiguous) or 0 in spec.shape:
+        return spec
+    return replace(spec, layout=strides(*contiguous(spec.shape).strides, offset=1))

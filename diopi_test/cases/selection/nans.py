@@ -48,8 +48,7 @@ def _arguments_with_nans(prototype: Prototype) -> frozenset[str]:
         if case.case_class.is_demanded and not reason_open(prototype, case):
             names.update(
                 name
-                for name, value in case.arguments.items()
-                for spec in TensorSpec.all_in(value)
+                for name, spec in case.tensors
                 if name not in names and _can_hold_nans(spec) and _has_nans(prototype, case, name, spec)
             )
     return frozenset(names)

@@ -19,7 +19,7 @@ from diopi_proto.interface import header_of
 from diopi_proto.parameters import Factor, Parameter, Scalar, f32, f64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, CaseClass, TensorSpec
+from diopi_test.cases.case import Case, CaseClass
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.selection.open_calls import reason_open
 
@@ -140,13 +140,12 @@ def untested_number_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterat
 
 def _can_take_other_number(prototype: Prototype, case: Case, name: str) -> bool:
     """Return whether a case remains valid with another number for a parameter, and its results depend on the number."""
-    tensors = [spec for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
     return (
         case.arguments[name] is not None
         and prototype.has_effect(name, case.arguments)
         and case.case_class is CaseClass.basic
         and not (case.exact or case.non_discriminating)
-        and all(0 not in spec.shape for spec in tensors)
+        and all(0 not in shape for shape in case.shapes)
         and all(result is None or result.dtype is None for result in case.results.values())
     )
 

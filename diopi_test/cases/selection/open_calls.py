@@ -9,7 +9,7 @@ from __future__ import annotations
 from diopi_proto.dtypes import COMPLEX, category, common_dtype, promote
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.case import Case
 from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 
 
@@ -60,7 +60,7 @@ def _has_type_pytorch_rejects(prototype: Prototype, case: Case) -> bool:
 
 def _rejected_types(prototype: Prototype, case: Case) -> set[Dtype]:
     """Return the element types of the case that PyTorch rejects for the argument or result that has the type."""
-    typed = [(name, spec.dtype) for name, value in case.arguments.items() for spec in TensorSpec.all_in(value)]
+    typed = [(name, spec.dtype) for name, spec in case.tensors]
     typed += [
         (name, result.dtype) for name, result in case.results.items() if result is not None and result.dtype is not None
     ]

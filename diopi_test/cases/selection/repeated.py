@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
@@ -40,23 +39,18 @@ def changed_data_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[
     chosen = next((case for case in basic if case.dtype is Dtype.float32), next(iter(basic), None))
     if chosen is not None:
         updated = [p.name for p in prototype.parameters if p.role is Role.inout]
-        arguments = {n: _change_layout(v) if n in updated else v for n, v in chosen.arguments.items()}
+        arguments = chosen.map_tensors(lambda name, spec: _change_layout(spec) if name in updated else spec)
         yield replace(chosen, label=f"{chosen.label}-again", arguments=arguments, smoke=False)
 
 
 def _has_elements(case: Case) -> bool:
     """Return whether the case has tensors and all of them have elements."""
-    tensors = [tensor for name, value in case.arguments.items() for tensor in TensorSpec.all_in(value)]
-    return bool(tensors) and all(0 not in tensor.shape for tensor in tensors)
+    return bool(case.shapes) and all(0 not in shape for shape in case.shapes)
 
 
-def _change_layout(value: Any) -> Any:
-    """Return an argument in which each tensor has another layout; other arguments are not changed."""
-    if isinstance(value, list):
-        return [_change_layout(entry) for entry in value]
-    if not isinstance(value, TensorSpec):
-        return value
-    return replace(value, layout=layout_named(different_layout(value.layout.__name__, value.shape)))
+def _change_layout(spec: TensorSpec) -> TensorSpec:
+    """Return a tensor with another layout."""
+    return replace(spec, layout=layout_named(different_layout(spec.layout.__name__, spec.shape)))
 
 
 def changed_attribute_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:

@@ -18,7 +18,7 @@ from diopi_test.cases.case import Case
 from diopi_test.fuzz.changes.chances import SOMETIMES
 from diopi_test.fuzz.changes.shapes import draw_axes
 from diopi_test.fuzz.changes.values import REAL_KINDS, domain_replacer
-from diopi_test.fuzz.knowledge import INTEGER_KINDS, ValidCallKnowledge, largest_rank, map_tensor_specs
+from diopi_test.fuzz.knowledge import INTEGER_KINDS, ValidCallKnowledge, largest_rank
 
 
 def change_attributes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
@@ -33,7 +33,7 @@ def change_attributes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -
     together = [p.name for p in free if _is_free_number(p, knowledge) and donor.arguments[p.name] is not None]
     arguments = dict(case.arguments)
     if draw(st.booleans()):
-        arguments = dict(map_tensor_specs(case, domain_replacer(donor)))
+        arguments = case.map_tensors(domain_replacer(donor))
         arguments |= {name: donor.arguments[name] for name in together if arguments[name] is not None}
     is_usual = knowledge.is_in_usual_range(replace(case, arguments=arguments))
     for p in free:

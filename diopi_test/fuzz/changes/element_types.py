@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, ResultOf, TensorSpec
 from diopi_test.fuzz.changes.chances import SOMETIMES
 from diopi_test.fuzz.changes.values import domains_by_name
-from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge
 from lib_rt.dtypes import to_numpy
 
 
@@ -38,7 +38,7 @@ def change_types(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Cas
 
 def _has_more_precise_arguments(case: Case) -> bool:
     """Return whether the type under test is floating-point and an argument has a wider floating-point type."""
-    types = [spec.dtype for _, spec in named_tensors(case) if is_floating(spec.dtype)]
+    types = [spec.dtype for _, spec in case.tensors if is_floating(spec.dtype)]
     return is_floating(case.dtype) and any(_itemsize(dtype) > _itemsize(case.dtype) for dtype in types)
 
 
@@ -70,7 +70,7 @@ def _with_type(knowledge: ValidCallKnowledge, case: Case, new: Dtype, donor: Cas
         of_other_kind = category(new) != category(case.dtype)
         return replace(spec, dtype=new, domain=domains.get(name, spec.domain) if of_other_kind else spec.domain)
 
-    arguments = dict(map_tensor_specs(case, with_new_type))
+    arguments = case.map_tensors(with_new_type)
     if category(new) != category(case.dtype):
         scalars = [p.name for p in knowledge.attributes if issubclass(p.annotation, kinds.Scalar)]
         arguments |= {name: donor.arguments[name] for name in scalars}
@@ -80,7 +80,7 @@ def _with_type(knowledge: ValidCallKnowledge, case: Case, new: Dtype, donor: Cas
 
 def _mix_types(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     """Draw a type for each operand but the first; return `case` if an overwritten operand can't hold the result."""
-    first = next(name for name, _ in named_tensors(case))
+    first = next(name for name, _ in case.tensors)
     arguments = dict(case.arguments)
     for p in knowledge.prototype.operands:
         spec = arguments[p.name]

@@ -10,7 +10,7 @@ from hypothesis.strategies import DrawFn
 from diopi_proto import parameters as kinds
 from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.layouts import expanded, layout_named
-from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs
+from diopi_test.fuzz.knowledge import ValidCallKnowledge
 
 
 def change_layouts(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
@@ -38,4 +38,4 @@ def change_layouts(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> C
     for name in allocated:
         if (override := results.get(name, ResultOverride())) is not None:
             results[name] = replace(override, layout=draw(st.sampled_from(dense)))
-    return replace(case, arguments=map_tensor_specs(case, with_new_layout), results=results)
+    return replace(case, arguments=case.map_tensors(with_new_layout), results=results)

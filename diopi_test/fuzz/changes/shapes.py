@@ -13,7 +13,7 @@ from diopi_proto import facts
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.fuzz.changes.chances import RARELY, SOMETIMES
 from diopi_test.fuzz.changes.sizes import MAX_ELEMENTWISE_ELEMENTS, long_sizes
-from diopi_test.fuzz.knowledge import ValidCallKnowledge, largest_rank, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge, largest_rank
 
 MAX_RANK = 8
 """The largest number of axes of a tensor."""
@@ -38,11 +38,10 @@ def change_shapes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Ca
     if number_of_axes and draw(RARELY):
         sizes[draw(st.integers(0, number_of_axes - 1))] = 0
     shape = tuple(sizes)
-    full_name = next((name for name, _ in named_tensors(case)), "")
+    full_name = next((name for name, _ in case.tensors), "")
     changed = replace(
         case,
-        arguments=map_tensor_specs(
-            case,
+        arguments=case.map_tensors(
             lambda name, spec: replace(
                 spec,
                 shape=_draw_broadcastable(draw, shape)
@@ -70,7 +69,7 @@ def _add_leading_axis(draw: DrawFn, case: Case) -> Case:
         """Return a tensor's specification with the new axis, if the tensor has the largest rank."""
         return replace(spec, shape=(size, *spec.shape)) if len(spec.shape) == number_of_axes else spec
 
-    return replace(case, arguments=map_tensor_specs(case, with_axis))
+    return replace(case, arguments=case.map_tensors(with_axis))
 
 
 def _change_axes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:

@@ -23,8 +23,6 @@ from diopi_test.fuzz.knowledge import (
     ValidCallKnowledge,
     all_sizes,
     as_tuple,
-    map_tensor_specs,
-    named_tensors,
     sample_domain,
 )
 
@@ -64,7 +62,7 @@ def change_sizes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Cas
     if draw(SOMETIMES) and free:
         long = draw(st.sampled_from(free))
         sizes[long] = 1
-        largest = max((math.prod(_replace_sizes(spec.shape, sizes)) for _, spec in named_tensors(case)), default=1)
+        largest = max((math.prod(_replace_sizes(shape, sizes)) for shape in case.shapes), default=1)
         room = max_elements(knowledge) // max(largest, 1)
         if room > 40:
             sizes[long] = draw(long_sizes(room))
@@ -75,7 +73,7 @@ def changeable_sizes(knowledge: ValidCallKnowledge, case: Case) -> list[int]:
     """Return the sizes of a call that may be changed: neither 0 nor 1, nor the size of an axis that never varies."""
     fixed_sizes = {
         spec.shape[axis]
-        for n, spec in named_tensors(case)
+        for n, spec in case.tensors
         for axis in _axes_from_end(spec)
         if (n, axis) in knowledge.fixed_axes
     }
@@ -110,7 +108,7 @@ def grow_case(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     if not free:
         return case
     long = draw(st.sampled_from(free))
-    largest = max(math.prod(_replace_sizes(spec.shape, {long: 1})) for _, spec in named_tensors(case))
+    largest = max(math.prod(_replace_sizes(shape, {long: 1})) for shape in case.shapes)
     size = draw(long_sizes(max(MAX_GROWN_ELEMENTS // max(largest, 1), 1), MIN_GROWN_BITS))
     return resize_case(knowledge, case, {long: size})
 
@@ -143,7 +141,7 @@ def resize_case(knowledge: ValidCallKnowledge, case: Case, sizes: Mapping[int, i
             spec, shape=_replace_sizes(spec.shape, sizes), domain=_rescale_index_domain(spec, sizes), compute=ends
         )
 
-    arguments = dict(map_tensor_specs(case, with_new_sizes))
+    arguments = case.map_tensors(with_new_sizes)
     for name in knowledge.size_attributes:
         value = arguments[name]
         if value is not None:

@@ -17,7 +17,7 @@ from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain
-from diopi_test.fuzz.knowledge import ValidCallKnowledge, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import ValidCallKnowledge
 from lib_rt.formats import format_of
 
 REAL_KINDS = (kinds.Scalar, kinds.f64, kinds.f32)
@@ -33,7 +33,7 @@ def change_values(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Ca
     way = draw(st.sampled_from(["scaled", "another", "mixed"]))
     if way == "scaled" or not donors:
         exponent = draw(st.integers(-30, 30))
-        return replace(case, arguments=map_tensor_specs(case, lambda n, s: _scale_values(knowledge, n, s, exponent)))
+        return replace(case, arguments=case.map_tensors(lambda n, s: _scale_values(knowledge, n, s, exponent)))
     donor = draw(st.sampled_from(donors))
     domains, current_domains = domains_by_name(donor), domains_by_name(case)
     numbers = [
@@ -51,7 +51,7 @@ def change_values(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Ca
         return replace(spec, domain=_mix_domains(spec.domain, new_domain) if mixes else new_domain)
 
     return replace(
-        case, arguments={**map_tensor_specs(case, replace_domain), **{name: donor.arguments[name] for name in numbers}}
+        case, arguments={**case.map_tensors(replace_domain), **{name: donor.arguments[name] for name in numbers}}
     )
 
 
@@ -69,7 +69,7 @@ def domain_replacer(donor: Case) -> Callable[[str, TensorSpec], TensorSpec]:
 
 def domains_by_name(case: Case) -> dict[str, Domain]:
     """Return the domains of a case's tensors by name, for the tensors that have a domain."""
-    return {name: spec.domain for name, spec in named_tensors(case) if spec.compute is None}
+    return {name: spec.domain for name, spec in case.tensors if spec.compute is None}
 
 
 def _mix_domains(first: Domain, second: Domain) -> Domain:

@@ -9,7 +9,7 @@ import pytest
 
 from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous, strided
-from diopi_test.fuzz.knowledge import count_elements, knowledge_of, largest_rank, map_tensor_specs, named_tensors
+from diopi_test.fuzz.knowledge import count_elements, knowledge_of, largest_rank
 from diopi_test.fuzz.smaller import smaller_calls, smaller_sizes
 
 
@@ -40,11 +40,11 @@ def test_each_candidate_is_smaller(function: str) -> None:
 def test_an_element_wise_call_is_reduced_to_one_axis() -> None:
     case = first_of("diopiNeg", 2)
     flat = next(smaller_calls(knowledge_of("diopiNeg"), case))
-    assert [spec.shape for _, spec in named_tensors(flat)] == [(math.prod(next(named_tensors(case))[1].shape),)]
+    assert flat.shapes == [(math.prod(case.shapes[0]),)]
 
 
 def test_tensors_become_contiguous() -> None:
     case = first_of("diopiNeg", 1)
-    apart = replace(case, arguments=map_tensor_specs(case, lambda _, spec: replace(spec, layout=strided)))
+    apart = replace(case, arguments=case.map_tensors(lambda _, spec: replace(spec, layout=strided)))
     *_, last = smaller_calls(knowledge_of("diopiNeg"), apart)
-    assert {spec.layout for _, spec in named_tensors(last)} == {contiguous}
+    assert {spec.layout for _, spec in last.tensors} == {contiguous}
