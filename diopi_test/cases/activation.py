@@ -438,6 +438,7 @@ LOG_SOFTMAX = (
     _axis_template(Axes.template("", (24, 150), (1,)), "one-far-above", _draw_one_far_above, dtypes=(Dtype.float32,)),
     _axis_template(ROWS, "special", special, smoke=True),
     _axis_template(Axes.template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
+    _axis_template(Axes.template("", (3, 131), (1,)), "long-masked", MASKED, dtypes=(Dtype.float32, Dtype.float16)),
     _axis_template(LONG_AXIS, "accumulated", normal(0.5), dtypes=half),
     _wider_result_template(Dtype.float16, Dtype.float32),
     _wider_result_template(Dtype.bfloat16, Dtype.float32),

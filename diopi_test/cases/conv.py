@@ -253,6 +253,24 @@ GROUPED = (
 )
 """Convolutions with more groups and with several input and output channels in each."""
 
+SPECIAL_PATHS = (
+    CaseTemplate(
+        "three-by-three-of-16",
+        Convolution(input=(1, 5, 6), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(16, 32), batch=1),
+        dtypes=(Dtype.float32, Dtype.float16),
+    ),
+    CaseTemplate(
+        "by-channel-dilated",
+        Convolution(input=(1, 7, 6), kernel=(1, 3, 3), dilation=(1, 2, 2), channels=(5, 5), groups=5, batch=1),
+    ),
+    CaseTemplate("grouped-points", Convolution(input=(1, 3, 5), kernel=(1, 1, 1), channels=(8, 12), groups=2, batch=1)),
+    CaseTemplate(
+        "long-strides",
+        Convolution(input=(1, 11, 13), kernel=(1, 3, 3), stride=(1, 3, 4), padding=(0, 1, 1), channels=(3, 4), batch=1),
+    ),
+)
+"""Convolutions for which libraries have kernels of their own, such as Winograd's algorithm for kernels of 3 × 3."""
+
 
 def windowed_templates(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
     """Yield convolutions with the windows of real models.
@@ -352,7 +370,7 @@ def _common_templates(prototype: Prototype, first: str) -> Iterator[CaseTemplate
 
 def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
     """Yield templates with further attributes for convolutions and their gradients."""
-    yield from (*windowed_templates(_is_transposed(prototype)), *GROUPED)
+    yield from (*windowed_templates(_is_transposed(prototype)), *GROUPED, *SPECIAL_PATHS)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
         yield template.replace(large=True)
 

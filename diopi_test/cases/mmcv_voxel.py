@@ -15,7 +15,7 @@ import numpy as np
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf
-from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values
+from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
@@ -366,9 +366,14 @@ NO_POINT_INSIDE = SUM_SMOKE.with_sizes("none-kept", points=5).replace(
 )
 """A template of points that are all outside of the grid."""
 
+LOW_MAXIMUM = MAXIMUM_SMOKE.replace(
+    "maximum-near-lowest", domains={"feats": uniform(-60_000, -30_000)}, dtypes=(F32, F16), smoke=False
+)
+"""Features so low that a maximum that starts from a finite number is wrong."""
+
 register(
     "diopiDynamicPointToVoxelMmcv",
-    templates=(*REDUCTION_TEMPLATES, NO_POINT_INSIDE),
+    templates=(*REDUCTION_TEMPLATES, NO_POINT_INSIDE, LOW_MAXIMUM),
     derive=reduce_arguments,
     non_discriminating={"none-kept": "every point is outside of the grid"},
 )

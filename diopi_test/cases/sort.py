@@ -328,6 +328,7 @@ TOPK_ALONG_OTHER_AXES = tuple(
 
 LARGE_TOPK = (
     topk_template("vocabulary", (11, 32_003), 1, 509, True, True, large=True),
+    topk_template("many-of-all", (3, 9001), 1, 4099, True, True, large=True),
     topk_template("many-rows", (70_001, 5), 1, 2, True, True, large=True),
     topk_template("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_APART_HALF),
 )

@@ -122,6 +122,7 @@ register(
         masked_template(
             "far", (3, 4, 9), 4, 9, domains={"input": choice([2000.0, -2000.0, 0.0, 1990.0, 5.0])}, scale=1.0
         ),
+        masked_template("long-masked", (3, 131), 3, 131, domains={"input": choice([1.0, -inf, 0.5, 2.0, *range(9)])}),
         masked_template("unmasked", (3, 8), 3, 8).replace(arguments={"mask": literal(np.zeros((3, 8)), Dtype.bool)}),
     ),
     derive=masked_softmax_arguments,

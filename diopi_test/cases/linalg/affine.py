@@ -79,6 +79,8 @@ LINEAR = (
     MATRIX.replace("matrix-special", domains={"input": partly_infinite}, dtypes=floating, smoke=False),
     SQUARE.replace("square-no-bias", WITHOUT_BIAS),
     *BROADCAST_BIASES,
+    operand_template("long-row", (1, 1031), (3, 1031), (3,), dtypes=(F32,)),
+    operand_template("long-column", (3, 1031), (1, 1031), (1,), dtypes=(F32,)),
     operand_template("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
     large_operand_template("square", (257, 2053), (509, 2053), (509,)),
     TOKENS,

@@ -62,6 +62,29 @@ def rounded_products_template(*shapes: tuple[int, ...], terms: int) -> CaseTempl
     return operand_template("without-overflow", *shapes, domain=domain, dtypes=(Dtype.int32, Dtype.int64))
 
 
+def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the product of tensors of the shapes `a` and `b`, by the rules of NumPy's `matmul`."""
+    shape: tuple[int, ...] = np.matmul(np.zeros(a), np.zeros(b)).shape
+    return shape
+
+
+def one_row_or_column(*batch: int, added: bool = False) -> list[CaseTemplate[Operands]]:
+    """Return templates of long products with one row, and with one column, for which libraries have other kernels.
+
+    Args:
+        *batch: The number of products, if the function multiplies batches.
+        added: Whether the first operand is added to the product.
+    """
+    factors = {
+        "long-row": ((*batch, 1, 1031), (*batch, 1031, 5)),
+        "long-column": ((*batch, 5, 1031), (*batch, 1031, 1)),
+    }
+    return [
+        operand_template(label, *([product_shape(*shapes)] if added else []), *shapes, dtypes=(F32,))
+        for label, shapes in factors.items()
+    ]
+
+
 MM = (
     operand_template("odd", (5, 7), (7, 3), **BASIC),
     operand_template("layouts", (4, 6), (6, 5), **MIXED),
@@ -152,17 +175,18 @@ PRODUCTS = {
         rounded_products_template((5, 7), (7, 3), terms=7),
         *MM,
         *LONG,
+        *one_row_or_column(),
         special_value_template(),
         operand_template("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT),
         *LARGE_MM,
     ),
     "diopiBmm": (
-        *(*BMM, *LONG_BATCHES, special_value_template(2), *LARGE_BMM),
+        *(*BMM, *LONG_BATCHES, *one_row_or_column(2), special_value_template(2), *LARGE_BMM),
         rounded_products_template((2, 3, 5), (2, 5, 4), terms=5),
         operand_template("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT),
     ),
     "diopiMatmul": (
-        *(*MATMUL, *LONG, special_value_template(), TAILS, *LARGE_MATMUL),
+        *(*MATMUL, *LONG, *one_row_or_column(), special_value_template(), TAILS, *LARGE_MATMUL),
         rounded_products_template((2, 1, 3, 4), (3, 4, 5), terms=4),
     ),
 }
@@ -188,12 +212,6 @@ GRADIENTS = (
     large_operand_template("half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **HALF),
 )
 """The templates of the gradients of `diopiMatmul`."""
-
-
-def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the product of tensors of the shapes `a` and `b`, by the rules of NumPy's `matmul`."""
-    shape: tuple[int, ...] = np.matmul(np.zeros(a), np.zeros(b)).shape
-    return shape
 
 
 @cases_for("diopiMatmulBackward")
@@ -325,7 +343,13 @@ def scaled_templates(
     return (
         *(factor_template(template, "scaled", smoke=template.smoke) for template in basic),
         # so that the budget of a long sum does not hide the input
-        factor_template(operand_template("long", *long), "scaled", domains={"input": normal(64)}),
+        *(
+            factor_template(template, "scaled", domains={"input": normal(64)})
+            for template in (
+                operand_template("long", *long),
+                *one_row_or_column(*odd.sizes[0].shape[:-2], added=True),
+            )
+        ),
         factor_template(exact, "whole-factors", "exact", dtypes=half),
         factor_template(exact, "plain", "exact", dtypes=ALL_BUT_HALF),
         factor_template(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),

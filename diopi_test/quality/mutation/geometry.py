@@ -1,11 +1,19 @@
-"""Mutants that are wrong for some ranks, addresses and sizes: many axes, odd addresses, full vectors, short rows."""
+"""Mutants that are wrong for some ranks, addresses and sizes: many axes, odd addresses, full vectors, short rows.
+
+Libraries also have kernels of their own for some calls, such as convolutions with a kernel of 3 × 3. For each such
+path, there is a mutant that is wrong only on this path.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+import numpy as np
+
 from diopi_proto.interface import lookup
+from diopi_proto.prototype import Prototype
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import layout_named
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, expected_arrays, tensors_in
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
@@ -43,6 +51,8 @@ def geometry_mutants(function: str) -> Iterator[Mutant]:
         for kind, has_size in SIZE_KINDS.items():
             corrupt = _corrupt_if(partial(_has_tensor, name, has_size))
             yield Mutant(name=f"{kind} in {name}", corrupt=corrupt, kind=kind)
+    for path, is_affected in special_paths(prototype).items():
+        yield Mutant(name=f"last element wrong with {path}", corrupt=_corrupt_if(is_affected), kind=SPECIAL_PATH)
 
 
 def _has_complete_rows(tensor: BaselineTensor | Expected) -> bool:
@@ -72,6 +82,94 @@ SIZE_KINDS: Mapping[str, Callable[[BaselineTensor | Expected], bool]] = {
     "last element wrong with rows of one element": _has_short_rows,
 }
 """By kind of mutant, whether a tensor has the sizes for which the mutant is wrong."""
+
+
+SPECIAL_PATH = "last element wrong on a special path"
+"""The kind of mutants that are wrong only for calls for which libraries have kernels of their own."""
+
+LONG_SUM = 1024
+"""The number of terms above which the sums of a product are long."""
+
+LONG_ROW = 64
+"""The number of elements above which a row is long."""
+
+
+def special_paths(prototype: Prototype) -> Mapping[str, Callable[[BaselineCase], bool]]:
+    """Return the special paths of a function: by description, whether a case takes the path."""
+    if prototype.multiplies_matrices:
+        names = {parameter.name for parameter in prototype.parameters}
+        return CONVOLUTION_PATHS if {"weight", "stride", "dilation", "groups"} <= names else PRODUCT_PATHS
+    has_softmax = prototype.guarantee == "rounded" and CaseFacts.declared_for(prototype).finds_extremes
+    return ROW_PATHS if has_softmax else {}
+
+
+def _has_long_sums(axis: int, case: BaselineCase) -> bool:
+    """Return whether the first result has one element along an axis, and is a sum of more than `LONG_SUM` terms."""
+    result = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
+    sizes = {size for value in case.arguments.values() for tensor in tensors_in(value) for size in tensor.values.shape}
+    return len(result) > 1 and result[axis] == 1 and max(sizes - set(result), default=0) > LONG_SUM
+
+
+PRODUCT_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
+    "one row and more than 1,024 terms": partial(_has_long_sums, -2),
+    "one column and more than 1,024 terms": partial(_has_long_sums, -1),
+}
+"""The special paths of products of matrices."""
+
+
+def _has_kernel(size: int, case: BaselineCase) -> bool:
+    """Return whether a convolution has a kernel with this size along its last two axes."""
+    return bool(case.arguments["weight"].values.shape[-2:] == (size, size))
+
+
+def _has_values(case: BaselineCase, **numbers: int) -> bool:
+    """Return whether all entries of these attributes of a convolution are the numbers."""
+    return all(set(case.arguments[name]) == {number} for name, number in numbers.items())
+
+
+def _channels(case: BaselineCase) -> tuple[int, int]:
+    """Return the first two sizes of the weight of a convolution: the channels of one side, and of a group."""
+    first, second = case.arguments["weight"].values.shape[:2]
+    return first, second
+
+
+CONVOLUTION_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
+    "a 3 × 3 kernel and a multiple of 16 channels": lambda case: (
+        _has_kernel(3, case)
+        and case.arguments["groups"] == 1
+        and _has_values(case, stride=1, dilation=1)
+        and all(channels and channels % VECTOR == 0 for channels in _channels(case))
+    ),
+    "a dilated 3 × 3 kernel per channel": lambda case: (
+        _has_kernel(3, case)
+        and 1 < case.arguments["groups"] == _channels(case)[0]
+        and _channels(case)[1] == 1
+        and max(case.arguments["dilation"]) > 1
+    ),
+    "a 1 × 1 kernel in groups of an even number of channels": lambda case: (
+        _has_kernel(1, case)
+        and case.arguments["groups"] > 1
+        and _channels(case)[1] % 2 == 0
+        and _has_values(case, stride=1, padding=0)
+    ),
+    "different strides above 2": lambda case: (
+        len(set(case.arguments["stride"][-2:])) > 1 and min(case.arguments["stride"][-2:]) > 2
+    ),
+}
+"""The special paths of convolutions."""
+
+
+def _has_hidden_elements(case: BaselineCase) -> bool:
+    """Return whether the first tensor has long rows with some −∞ and without NaN."""
+    array = next((tensor.values for value in case.arguments.values() for tensor in tensors_in(value)), np.zeros(0))
+    is_long = array.ndim > 0 and array.shape[-1] > LONG_ROW and array.dtype.kind not in "biuc"
+    return is_long and bool(np.isneginf(array).any()) and not bool(np.isnan(array).any())
+
+
+ROW_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
+    "−∞ in rows of more than 64 elements": _has_hidden_elements,
+}
+"""The special paths of softmax and of similar functions."""
 
 
 def _has_tensor(name: str, has_size: Callable[[BaselineTensor | Expected], bool], case: BaselineCase) -> bool:

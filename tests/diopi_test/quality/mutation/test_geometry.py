@@ -11,7 +11,7 @@ from diopi_test.cases.domains import normal
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
-from diopi_test.quality.mutation.geometry import geometry_mutants
+from diopi_test.quality.mutation.geometry import SPECIAL_PATH, geometry_mutants, special_paths
 from diopi_test.quality.mutation.matrix import MutantResult, run_mutant
 from diopi_test.quality.mutation.mutant import Mutant
 
@@ -82,3 +82,34 @@ def test_only_several_rows_of_one_element_kill_the_mutant_of_short_rows(
 
 def test_random_functions_have_no_mutants_of_sizes() -> None:
     assert len(list(geometry_mutants("diopiNormal"))) == len([AXES, ALIGNMENT])
+
+
+PATHS_BY_LABEL = {
+    "three-by-three-of-16": "a 3 × 3 kernel and a multiple of 16 channels",
+    "by-channel-dilated": "a dilated 3 × 3 kernel per channel",
+    "grouped-points": "a 1 × 1 kernel in groups of an even number of channels",
+    "long-strides": "different strides above 2",
+    "long-row": "one row and more than 1,024 terms",
+    "long-column": "one column and more than 1,024 terms",
+    "long-masked": "−∞ in rows of more than 64 elements",
+}
+"""The special path that a case takes, by the beginning of its label."""
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("diopiConvolution2d", "diopiConvolution3dBackward", "diopiConvTranspose2d", "diopiConvTranspose3dBackward"),
+        *("diopiMm", "diopiBmm", "diopiMatmul", "diopiAddmm", "diopiBaddbmmInp", "diopiLinear"),
+        *("diopiSoftmax", "diopiLogSoftmax", "diopiScaledMaskedSoftmax"),
+    ],
+)
+def test_a_case_on_each_special_path_kills_the_mutant_of_the_path(function: str) -> None:
+    selected = [case for case in select_cases(function, "full") if case.dtype is Dtype.float32]
+    mutants = {mutant.name: mutant for mutant in geometry_mutants(function) if mutant.kind == SPECIAL_PATH}
+    assert len(mutants) == len(special_paths(lookup(function))) > 0
+    for label, path in PATHS_BY_LABEL.items():
+        if mutant := mutants.pop(f"last element wrong with {path}", None):
+            case = next(case for case in selected if case.label.removeprefix("float32-") in (label, f"{label}-scaled"))
+            assert run_mutant(mutant, [compute_baseline_case(lookup(function), case)]).killed_by, path
+    assert not mutants
