@@ -75,7 +75,7 @@ STACK_SMOKE = CaseTemplate("two-sets", StackedSets(), **SMOKE_IN_ALL_DTYPES)
 STACK_LEADING = STACK_SMOKE.replace(dtypes=DtypeSelection.leading, smoke=False)
 """The template `STACK_SMOKE` in the leading element type only, without smoke cases."""
 
-OTHER_SIZES_REASON = "sets of other sizes do not make up the rows"
+OTHER_SIZES_REASON = "other sizes of the sets would not add up to the number of rows"
 """The reason why a case need not reveal a function that reads wrong set sizes (`Case.non_discriminating`).
 
 Other sizes would not add up to the number of rows of the tensor.

@@ -164,8 +164,8 @@ def statistic_dtype(dtype: Dtype) -> Dtype:
 
 
 NO_VARIANCE_REASONS = {
-    "equal-values": "where nothing varies, only eps counts, and 0 is scaled",
-    "one-value|one-value-a-channel": "one value doesn't vary, and 0 is scaled; its unbiased variance is 0 / 0",
+    "equal-values": "all values are equal, so the variance is 0 and the normalized values are 0",
+    "one-value|one-value-a-channel": "one value is the mean; its normalized value is 0, its unbiased variance 0 / 0",
 }
 """Why wrong kernels can pass some cases (`Case.non_discriminating`), by label; `|` separates labels.
 
