@@ -1,6 +1,9 @@
-"""Migration from the original test suite of the interface: its configurations and command-line options.
+"""Migration from the original DIOPI test suite: its configurations become cases and waivers of this suite.
 
-The configurations are Python files. They are read as data and never executed.
+A configuration is a Python file that contains a dictionary of entries. An entry of a *case configuration* names one or
+more functions, and lists a value per case for each tensor and attribute. An entry of a vendor's `device_configs.py`
+names an entry of the case configuration, and marks with `Skip(…)` which of its cases a device does not run; a skip
+becomes a waiver, which states a reason. The files are parsed as data and never executed.
 
 - `source` evaluates expressions, with the functions and operators of `safe_calls`.
 - `entries` reads the entries of case configurations, and `device` those of a vendor's `device_configs.py`.

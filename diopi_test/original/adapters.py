@@ -14,11 +14,11 @@ from diopi_test.original.entries import EntryError
 @final
 @dataclass(kw_only=True)
 class CallDraft:
-    """The call of a case while it is translated.
+    """The call of a case while it is translated; the steps of the translation change it in place.
 
     Attributes:
         prototype: The function.
-        values: The values of the arguments, by the prototype's names.
+        values: The values of the arguments, by the prototype's names: as the entry has them, or already converted.
         result_attributes: The attributes that determine the result in the original; here the caller allocates it.
         unmatched: The attributes that the standard's function does not have, by their original names.
         results: The tensors that the caller passes for the results; None for an omitted result.
@@ -36,7 +36,7 @@ COMPUTE_MODES: Mapping[Any, int] = {
     "use_mm_for_euclid_dist": 1,
     "donot_use_mm_for_euclid_dist": 2,
 }
-"""The names of the modes of `cdist`, and their numbers."""
+"""The numbers of the standard's attribute `compute_mode` of diopiCdist, by the strings that PyTorch accepts."""
 
 
 def adapt_call(call: CallDraft) -> None:
@@ -53,7 +53,7 @@ def adapt_call(call: CallDraft) -> None:
 
 
 def _pool(call: CallDraft) -> None:
-    """Translate `count_include_pad`, and set the standard's attributes for adaptive and plain pooling."""
+    """Translate `count_include_pad` to its negation `exclusive`, and set the attributes that only the standard has."""
     values = call.values
     includes_padding = call.unmatched.pop("count_include_pad", True)
     values.setdefault("exclusive", not includes_padding)
@@ -74,7 +74,7 @@ def _cdist(call: CallDraft) -> None:
 
 
 def _expand(call: CallDraft) -> None:
-    """Replace sizes of −1 by the sizes of the input, whose axes are the last axes of the result."""
+    """Replace each size of −1 by the size of the input at this axis; the input's axes are the last of the result."""
     name = next((name for name in ("size", "shape") if name in call.result_attributes), None)
     requested, spec = call.result_attributes.get(name or ""), call.values.get("input")
     if name is None or not isinstance(requested, list | tuple) or not isinstance(spec, TensorSpec):
@@ -116,4 +116,4 @@ _ADAPTERS: Mapping[str, Callable[[CallDraft], None]] = {
     "diopiSliceScatter": _slice,
     "diopiUnique": _unique,
 }
-"""The adapters, by function."""
+"""The adapters, by the name of the function in its plain form."""

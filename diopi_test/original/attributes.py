@@ -78,10 +78,10 @@ FUNCTION_DEFAULTS: Mapping[tuple[str, str], Any] = {
 """PyTorch's default values that depend on the function."""
 
 _LIST_OF_WINDOW = ("stride", "padding", "dilation", "kernel_size", "ksize", "output_padding", "output_size")
-"""Attributes for which a single number means all axes of a window."""
+"""The attributes of windows, such as those of a pooling; a single number holds for all axes of the window."""
 
 _AXES_OF_WINDOW = {"diopiIm2Col": 2, "diopiCol2Im": 2}
-"""The number of axes of a window, if the name of the function does not contain it."""
+"""The number of axes of a window, by function; for functions whose names do not contain it, as in diopiPool2d."""
 
 
 def has_default(function: str, name: str) -> bool:
@@ -157,7 +157,7 @@ def _size(prototype: Prototype, parameter: Parameter, value: Any) -> tuple[int, 
 
 
 def _check_type(parameter: Parameter, value: Any, kind: Any) -> Any:
-    """Return the value of an attribute; raise EntryError if it is not of this type."""
+    """Return the value of an attribute; raise EntryError if it is not of the type `kind`, or of one of these types."""
     if not isinstance(value, kind):
         expected = getattr(kind, "__name__", str(kind))
         raise EntryError(f"{parameter.name}: expected {expected}, found {value!r}")

@@ -21,7 +21,10 @@ SKIP_ALL = "skip_all"
 
 
 class SkipKind(Enum):
-    """The properties with which a skip compares its value."""
+    """What the value of a skip is compared with.
+
+    The value of each member except `entry` is the key under which an entry of the file holds such skips.
+    """
 
     entry = "the entry"
     function = "name"
@@ -33,19 +36,19 @@ class SkipKind(Enum):
 
 
 TENSOR_KEYS = (SkipKind.dtype, SkipKind.shape, SkipKind.stride, SkipKind.value)
-"""The properties of a tensor that a vendor's file can skip."""
+"""The properties of a single tensor that a vendor's file can skip."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SkipRule:
-    """One skip of an entry.
+    """One skip of an entry: it concerns the cases in which the property `kind` has the value `value`.
 
     Attributes:
-        line: The line of the file.
+        line: The line of the skip in the file.
         kind: What the value is compared with.
         argument: The name of the tensor or attribute; "" for any tensor.
-        value: The value that is skipped.
+        value: The value that is skipped; None if the whole entry is skipped.
     """
 
     line: int
@@ -69,12 +72,12 @@ class DeviceEntry:
     """An entry of a vendor's `device_configs.py`.
 
     Attributes:
-        name: The name of the entry of the case configuration that is meant.
-        line: The line of the file.
-        functions: The names of the functions that are meant; empty for all functions of the entry.
-        skips: Which cases are skipped.
-        tolerances: The tolerances that the entry sets, by key.
-        not_read: Expressions that could not be read; the rest of the entry still applies.
+        name: The name, which is also that of the entry of the case configuration whose cases are meant.
+        line: The line of the entry in the file.
+        functions: The original names of the functions whose cases are meant; empty for all functions of the entry.
+        skips: The skips, each of which concerns some of these cases.
+        tolerances: The tolerances that the entry sets, by key of `TOLERANCES`.
+        not_read: The expressions that could not be evaluated; the rest of the entry still applies.
     """
 
     name: str
@@ -91,7 +94,7 @@ def is_device_configuration(source: Source) -> bool:
 
 
 def read_device_entry(raw: RawEntry) -> DeviceEntry:
-    """Return what an entry of a vendor's `device_configs.py` says."""
+    """Return the parsed entry of a vendor's `device_configs.py`; values of an unexpected form are ignored."""
     content: Mapping[Any, Any] = raw.content
     return DeviceEntry(
         name=raw.name,
@@ -104,11 +107,11 @@ def read_device_entry(raw: RawEntry) -> DeviceEntry:
 
 
 def _rules(line: int, content: Mapping[Any, Any]) -> Iterator[SkipRule]:
-    """Yield the rules of an entry: which functions, element types, attributes and tensors of it are skipped."""
-    whole = content.get(SKIP_ALL)
-    if isinstance(whole, list | tuple | str):
-        yield from (SkipRule(line=line, kind=SkipKind.function, value=_unwrap(name)) for name in _as_list(whole))
-    elif whole is True:
+    """Yield the skips of an entry: of all its cases, of functions, element types, attributes, and tensors."""
+    skip_all = content.get(SKIP_ALL)
+    if isinstance(skip_all, list | tuple | str):
+        yield from (SkipRule(line=line, kind=SkipKind.function, value=_unwrap(name)) for name in _as_list(skip_all))
+    elif skip_all is True:
         yield SkipRule(line=line, kind=SkipKind.entry)
     yield from _rules_of_list(SkipKind.function, "", content.get("name"))
     yield from _rules_of_list(SkipKind.dtype, "", content.get("dtype"))
@@ -121,7 +124,7 @@ def _rules(line: int, content: Mapping[Any, Any]) -> Iterator[SkipRule]:
 
 
 def _rules_of_list(kind: SkipKind, argument: str, values: Any) -> Iterator[SkipRule]:
-    """Yield a rule for each `Skip(…)` of a list; like the original suite, ignore other values."""
+    """Yield a skip for each `Skip(…)` of a list, or for a single one; like the original suite, ignore other values."""
     for value in _as_list(values):
         if isinstance(value, Skipped) and not problems_in(value):
             yield SkipRule(line=value.line, kind=kind, argument=argument, value=value.value)

@@ -21,7 +21,7 @@ class EntryError(ValueError):
 @final
 @dataclass(frozen=True, kw_only=True)
 class TensorArguments:
-    """An element of `args`: tensors that share their specification.
+    """An element of the list `args` of an entry: tensors that share their specification.
 
     Attributes:
         names: The names of the tensors.
@@ -31,7 +31,8 @@ class TensorArguments:
         values: The elements in each case; None if there is no list.
         generated: The generator of the elements; None for the generator of the entry.
         requires_grad: Whether the gradient of the tensors is tested, too.
-        counts: The bounds of the length of an array whose tensors have the same shape; the upper bound is exclusive.
+        counts: For an array of tensors of the same shape, the bounds of its length; the upper bound is exclusive. None
+            if the entry states none.
     """
 
     names: tuple[str, ...]
@@ -47,16 +48,16 @@ class TensorArguments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ConfigEntry:
-    """An entry of a configuration.
+    """A parsed entry of a case configuration.
 
     Attributes:
         name: The name of the entry.
-        line: The line of the entry.
-        functions: The names of the functions to call.
-        parameters: The attributes, each with a value per case.
+        line: The line of the entry in the file.
+        functions: The original names of the functions to call.
+        parameters: The values of each attribute, one per case, by the attribute's original name.
         tensors: The tensor arguments.
-        dtypes: The element types of tensors that have no list.
-        generated: The generator of tensors that have none.
+        dtypes: The element types, one per repetition, of tensors that have no list of their own.
+        generated: The generator of the elements of tensors that state none; None if the entry states none either.
         is_inplace: Whether the in-place form is called as well.
         skipped: The functions that are skipped for all cases.
         notes: A note for each key that is unknown and ignored.
@@ -124,7 +125,7 @@ def read_entry(raw: RawEntry) -> ConfigEntry:
         line=raw.line,
         functions=_check_names([name.value if isinstance(name, Skipped) else name for name in names], "name"),
         parameters={name: _check_list(values, f"para: {name}") for name, values in parameters.items()},
-        tensors=tuple(_tensors(tensor_content) for tensor_content in arguments),
+        tensors=tuple(_parse_tensors(tensor_content) for tensor_content in arguments),
         dtypes=_check_list(content.get("dtype") or (), "dtype"),
         generated=parse_generator(para.get("gen_fn")),
         is_inplace=content.get("is_inplace") in (True, [True], (True,)),
@@ -134,7 +135,11 @@ def read_entry(raw: RawEntry) -> ConfigEntry:
 
 
 def _read_parts(raw: RawEntry) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]], list[str]]:
-    """Return the known keys of an entry, of its tensors in common and of each tensor, and notes about other keys."""
+    """Return the known keys of an entry, of its `tensor_para`, and of each element of `args`, and notes about others.
+
+    Raises:
+        EntryError: A part is not a dictionary or list, or contains an expression that could not be evaluated.
+    """
     content, notes = _split_keys(raw.content, _ENTRY_KEYS, "")
     para, more = _split_keys(
         _check_dict(content.get("tensor_para") or {}, "tensor_para"), _TENSOR_PARA_KEYS, "tensor_para: "
@@ -173,8 +178,8 @@ def _check_dicts(value: Any, context: str) -> Sequence[Mapping[Any, Any]]:
     return [_check_dict(element, f"{context}: expected a list of dicts") for element in value]
 
 
-def _tensors(content: Mapping[str, Any]) -> TensorArguments:
-    """Parse an element of `args`: the tensors that share shapes, element types and values."""
+def _parse_tensors(content: Mapping[str, Any]) -> TensorArguments:
+    """Parse an element of `args`; raise EntryError if a key has a value of an unexpected form."""
     names = _check_names(content.get("ins", ("input",)), "args: ins")
     optional = {key: content.get(key) for key in ("shape", "dtype", "stride", "value")}
     lists = {key: None if values is None else _check_list(values, f"args: {key}") for key, values in optional.items()}
@@ -186,12 +191,12 @@ def _tensors(content: Mapping[str, Any]) -> TensorArguments:
         values=lists["value"],
         generated=parse_generator(content.get("gen_fn")),
         requires_grad=content.get("requires_grad") in (True, [True], (True,)),
-        counts=_counts(content.get("gen_num_range")),
+        counts=_parse_counts(content.get("gen_num_range")),
     )
 
 
-def _counts(value: Any) -> tuple[int, int] | None:
-    """Parse `gen_num_range`, the numbers of tensors in a list: at least the first, less than the second."""
+def _parse_counts(value: Any) -> tuple[int, int] | None:
+    """Parse `gen_num_range`, the bounds of an array's length: at least the first number, less than the second."""
     match value:
         case None | [] | ():
             return None
@@ -257,7 +262,7 @@ def dtypes_by_tensor(entry: ConfigEntry) -> Sequence[Mapping[str, Dtype]]:
 
     Like the original suite, repetition j takes the j-th type of each list. A list with a single type serves all
     repetitions, and the shortest of the other lists determines their number. Tensors without a list use the list of the
-    entry; if the entry has none, they are float32.
+    entry; if the entry has none, they are float32. Repetitions with the same types as an earlier one are left out.
 
     Args:
         entry: The entry.

@@ -53,10 +53,10 @@ class EntryFile:
 
     Attributes:
         source: The configuration file.
-        raw: The entry.
-        label: The part of the labels of the entry's cases.
+        raw: The entry as the configuration file has it.
+        label: The part of the cases' labels that stands for the entry, which is unique in the folder.
         path: The file of its translation.
-        key: A digest of everything the translation depends on.
+        key: A digest of everything the translation depends on: the entry, its file and label, and the suite's code.
     """
 
     source: Path
@@ -83,18 +83,22 @@ class EntryFile:
         yield from translate(replace(entry, label=self.label))
 
     def is_done(self) -> bool:
-        """Return whether the folder has the translation."""
+        """Return whether the folder has the translation, made of the same entry by the same code."""
         try:
             return self.path.is_file() and self.read()["key"] == self.key
         except (BaselineError, ValueError, KeyError, TypeError):
             return False
 
     def read(self) -> Any:
-        """Return the record of the translation."""
+        """Return the record of the translation, a dictionary with the keys that `write` stores."""
         return json.loads(read_regular_file(self.path, MAX_BYTES))
 
     def write(self) -> None:
-        """Translate the entry and write the translation; raise BaselineError if it can't be written."""
+        """Translate the entry and write the translation; raise BaselineError if it can't be written.
+
+        The record has four keys: `key`; `cases`, the described cases by function; `lacking`, a line for each part that
+        was not translated; and `internal`, the number of these lines that report internal errors.
+        """
         cases: dict[str, list[str]] = defaultdict(list)
         not_translated, internal = [], 0
         for outcome in self.translate():
@@ -217,7 +221,7 @@ def entry_files(sources: Sequence[tuple[Path, Source]], folder: Path) -> list[En
 
 
 def _digest(text: str) -> str:
-    """Return the SHA-256 of a text in hexadecimal digits."""
+    """Return the SHA-256 of a text as hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
@@ -239,7 +243,13 @@ def check_folder(folder: Path, files: Sequence[EntryFile]) -> None:
 
 
 def _write_described(folder: Path, files: Sequence[EntryFile], summary: ImportSummary) -> None:
-    """Write the cases of all entries by function, and replace those of an earlier import."""
+    """Write a file for each function with its cases of all entries, and replace those of an earlier import.
+
+    Args:
+        folder: The folder of the import.
+        files: The translated entries.
+        summary: Receives the numbers of cases, and the lines about what was not translated.
+    """
     lines: dict[str, list[str]] = defaultdict(list)
     for file in files:
         record = file.read()

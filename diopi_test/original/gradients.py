@@ -1,4 +1,8 @@
-"""Gradients of calls: each is a case of the backward function that the prototype names."""
+"""Gradients of calls: the gradient of a case's call is a case of the backward function that the prototype names.
+
+The case of the gradient takes the tensors and attributes of the forward call. An argument that is a result of the
+forward call is described by `ResultOf`, and computed from these when a run needs it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,9 @@ SIZES: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
         )
     },
 }
-"""The attributes of backward functions that are sizes of the forward call, by function and name."""
+"""For attributes of backward functions that are sizes, by function and name: their values, given the arguments of the
+forward call.
+"""
 
 
 def gradient_of(forward: Prototype) -> str | None:
@@ -101,7 +107,7 @@ def _positions(forward: Prototype, case: Case) -> ResultOf | None:
 
 
 def _dense(value: Any) -> Any:
-    """Return a tensor argument, or an array of tensors, in the contiguous layout."""
+    """Return the argument with the contiguous layout if it is a tensor or an array of tensors, and else unchanged."""
     if isinstance(value, list):
         return [_dense(entry) for entry in value]
     return replace(value, layout=contiguous) if isinstance(value, TensorSpec) else value
@@ -128,7 +134,20 @@ def _forward_result(forward: Prototype, prototype: Prototype, result: str) -> Re
 
 
 def _argument(prototype: Prototype, parameter: Parameter, case: Case) -> Any:
-    """Return the argument of the backward function, derived from the arguments of the forward case."""
+    """Return an argument of the backward function that is no result of the forward call.
+
+    Args:
+        prototype: The backward function.
+        parameter: The parameter that takes the argument.
+        case: The case of the forward call.
+
+    Returns:
+        The argument of the forward case of the same name or meaning, zeros for a tensor that the function adds the
+        gradient to, a size, None for an optional argument, or a default value.
+
+    Raises:
+        EntryError: The forward call does not determine the argument.
+    """
     name, arguments = parameter.name, case.arguments
     if name in arguments:
         return arguments[name]
@@ -158,7 +177,7 @@ def _holds_zeros(name: str, parameter: Parameter) -> bool:
 
 
 def _attributes(case: Case) -> Mapping[str, Any]:
-    """Return the arguments of the call that are not tensors; omitted tensors are None."""
+    """Return the arguments of the forward call that are neither tensors nor arrays; omitted tensors are among them."""
     return {name: value for name, value in case.arguments.items() if not isinstance(value, TensorSpec | list)}
 
 
@@ -169,7 +188,7 @@ def _tensor(forward: Prototype, case: Case, result: ResultOf, *, is_gradient: bo
         forward: The forward function.
         case: The case of the forward call.
         result: The result of the forward call that determines the shape.
-        is_gradient: Whether the tensor has the gradient of this result, and not the result itself.
+        is_gradient: Whether the argument is the gradient of this result, which is drawn at random, and not the result.
 
     Returns:
         The tensor; a `PendingTensor` if the shape is unknown before the result is computed.

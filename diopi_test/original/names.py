@@ -1,4 +1,8 @@
-"""The standard functions that an original name may mean, from their names and the table of PyTorch's operators."""
+"""The standard functions that the name of a function in the original suite may mean.
+
+They are found by their own names, which resemble the original ones, and by the table of PyTorch's operators. Where the
+module speaks of an *original name*, it means a name that a configuration uses for a function or an argument.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,9 @@ IMPLIED: Mapping[str, Mapping[str, Any]] = {
     "diopiStd": {"unbiased": True},
     "diopiUpsampleNearest": {"mode": "nearest", "align_corners": False},
 }
-"""The arguments of the original function that a function implies, with their values, by function."""
+"""Arguments of the original function that the standard's function lacks because it always acts as with this value, by
+function.
+"""
 
 
 @final
@@ -72,7 +78,7 @@ class Meaning:
     Attributes:
         prototype: The function, in its plain form if it has one.
         argument_names: The prototype's names of arguments, by original names that differ.
-        constants: The arguments that the original name implies.
+        constants: The values of arguments that the original name implies, by the prototype's names.
     """
 
     prototype: Prototype

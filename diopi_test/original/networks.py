@@ -49,7 +49,7 @@ REPLACEMENTS: Mapping[str, Sequence[str]] = {
     "yolov3": ("yolo",),
     "yolov5": ("yolo",),
 }
-"""Networks of level `models`, by the name of an original network that has no namesake there."""
+"""For original networks without a namesake in level `models`: the networks of this level with similar calls."""
 
 
 def network_name(source: Source) -> str | None:

@@ -27,7 +27,7 @@ def _sequence(kind: type) -> Callable[..., Any]:
 
 
 def _range(*bounds: Any) -> list[int]:
-    """Return the list of a `range` with integer bounds and a limited number of elements."""
+    """Return the list of a `range`; raise NoDataError if the bounds are not integers or the list would be too long."""
     if not all(type(bound) is int for bound in bounds) or not 1 <= len(bounds) <= 3:
         raise NoDataError("range() of values that are not integers")
     if len(numbers := range(*bounds)) > MAX_ENTRIES:
@@ -36,28 +36,28 @@ def _range(*bounds: Any) -> list[int]:
 
 
 def _float(text: Any) -> float:
-    """Convert a constant as `float()` does."""
+    """Convert a number or text as `float()` does; raise NoDataError for other values."""
     if not isinstance(text, str | int | float):
         raise NoDataError("float() of a value that is not a number")
     return float(text)
 
 
 def _int(value: Any) -> int:
-    """Convert a constant as `int()` does."""
+    """Convert a number as `int()` does; raise NoDataError for other values."""
     if not isinstance(value, bool | int | float):
         raise NoDataError("int() of a value that is not a number")
     return int(value)
 
 
 def _bool(value: Any = False) -> bool:
-    """Convert a constant as `bool()` does."""
+    """Convert a constant or container as `bool()` does; raise NoDataError for other values."""
     if not isinstance(value, bool | int | float | str | list | tuple | dict | None):
         raise NoDataError("bool() of a value that is not a constant")
     return bool(value)
 
 
 def _slice(*bounds: Any) -> slice:
-    """Build a `slice` from one to three integers or None."""
+    """Return a `slice` of one to three bounds; raise NoDataError if they are neither integers nor None."""
     if not 1 <= len(bounds) <= 3 or not all(bound is None or type(bound) is int for bound in bounds):
         raise NoDataError("slice() of values that are not integers")
     return slice(*bounds)

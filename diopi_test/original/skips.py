@@ -24,7 +24,12 @@ from diopi_test.original.translate import NotTranslated, escape_label
 @final
 @dataclass(frozen=True)
 class ImportedWaiver:
-    """A waiver that was derived from a skip: its pattern and its reason."""
+    """A waiver that was derived from a skip.
+
+    Attributes:
+        pattern: The ID of a case, or a pattern that matches the IDs of several.
+        reason: Where the skip is stated, for readers of the waiver.
+    """
 
     pattern: str
     reason: str
@@ -44,8 +49,8 @@ class ImportedCase:
         id: The ID of the case.
         entry: The entry of the case configuration.
         function: The original name of the function.
-        number: The number of the case in the entry.
-        dtypes: The element types of the tensors, by name.
+        number: The number of the case in the entry, from 0.
+        dtypes: The element types of the tensors, by original name.
     """
 
     id: str
@@ -160,7 +165,7 @@ def _is_argument(case: ImportedCase, name: str, wanted: str) -> bool:
 
 
 def _is_equal(first: Any, second: Any) -> bool:
-    """Return whether two values of configurations are equal: a list equals a tuple, but True does not equal 1."""
+    """Return whether two values of configurations are equal: a list equals a tuple, NaN equals NaN, True is not 1."""
     if isinstance(first, list | tuple) and isinstance(second, list | tuple):
         return len(first) == len(second) and all(map(_is_equal, first, second))
     if isinstance(first, bool) or isinstance(second, bool):

@@ -19,14 +19,14 @@ MAX_BYTES = 16 * 2**20
 """The maximum size of a file in bytes."""
 
 MAX_VALUES = 1_000_000
-"""Maximum number of values in an entry, or in what a name stands for, where each use of a name counts."""
+"""Maximum number of values in an entry, or in the value of a name; a list that is used twice counts twice."""
 
 MAX_DEPTH = 50
 """Maximum number of lists and dictionaries around a value."""
 
 
 SKIP = "Skip"
-"""The name of the class that marks values to skip, whatever module it comes from."""
+"""The name of the original suite's class that marks values to skip, whatever module a file imports it from."""
 
 
 class SourceError(ValueError):
@@ -78,7 +78,14 @@ class Generated:
 @final
 @dataclass(frozen=True, kw_only=True)
 class RawEntry:
-    """An entry of a configuration: its name, its line, its content, and the name of the dictionary that has it."""
+    """An entry of a configuration whose content is evaluated but not yet interpreted.
+
+    Attributes:
+        name: The name of the entry.
+        line: The line of the entry in the file.
+        content: The value of the entry, a dictionary; parts that can't be evaluated are `NotRead`.
+        dictionary: The name of the dictionary that contains the entry.
+    """
 
     name: str
     line: int
@@ -217,7 +224,7 @@ class _Reader:
     Attributes:
         names: The names that the file has assigned so far, and the arguments of the lambda that is being read.
         called_at: The line of the call of that lambda; None outside of lambdas.
-        steps: Counts the elements of comprehensions, in the whole file.
+        steps: A counter of the elements of comprehensions in the whole file, which are limited.
     """
 
     names: dict[str, Any]
@@ -280,7 +287,7 @@ class _Reader:
         return node.lineno if self.called_at is None else self.called_at
 
     def _read(self, node: ast.expr) -> Any:
-        """Evaluate an expression of one of the supported forms."""
+        """Evaluate an expression of one of the supported forms; raise NoDataError for any other."""
         match node:
             case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | complex | str):
                 return value
@@ -327,7 +334,7 @@ class _Reader:
         raise NoDataError("an unknown name")
 
     def _read_call(self, line: int, name: str, positional: list[ast.expr], keywords: list[ast.keyword]) -> Any:
-        """Evaluate a call of a supported function or of a function defined in the file."""
+        """Evaluate a call of a supported function or of a lambda of the file; raise NoDataError for other calls."""
         arguments = [self.read(argument) for argument in positional]
         named = {argument.arg: self.read(argument.value) for argument in keywords if argument.arg is not None}
         if len(named) < len(keywords) or any(isinstance(argument, ast.Starred) for argument in positional):

@@ -1,4 +1,4 @@
-"""Translate an entry of a case configuration to cases; state the reason if a call can't be translated.
+"""Translate an entry of a case configuration to cases; state the reason for each part that can't be translated.
 
 The cases are only described; no reference is evaluated. `diopi_test.baseline.on_demand` computes their results when a
 run needs them.
@@ -136,7 +136,7 @@ def translate(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
 
 
 def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
-    """Yield the cases of an entry for each meaning, number and combination of element types."""
+    """Yield the cases of an entry for each function, combination of element types, and number."""
     if not entry.functions:
         yield NotTranslated(line=entry.line, subject=entry.name, reason="the entry names no function")
         return
@@ -225,7 +225,11 @@ def _names(parameters: Sequence[Parameter]) -> list[str]:
 
 
 def _classify(prototype: Prototype, case: Case) -> FunctionCase:
-    """Return a case with its class; raise EntryError if the arguments contradict a fact of the prototype."""
+    """Return a case of a function with its class.
+
+    Raises:
+        EntryError: The function has no reference, or the arguments contradict a fact of the prototype.
+    """
     if find_reference(prototype.name) is None:
         raise EntryError(f"{prototype.name} has no reference")
     _check_axes(prototype, case)
@@ -236,7 +240,7 @@ def _classify(prototype: Prototype, case: Case) -> FunctionCase:
 
 
 def _is_pending(value: Any) -> bool:
-    """Return whether the shape of a tensor is not known yet; the case is classified again when it is known."""
+    """Return whether an argument is a tensor of yet unknown shape; its case is classified again when it is known."""
     return isinstance(value, PendingTensor)
 
 

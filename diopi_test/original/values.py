@@ -1,4 +1,8 @@
-"""Domains of the values that the generators of the original suite draw."""
+"""Domains of the values that the generators of the original suite draw.
+
+A generator (`Genfunc.NAME`) is a function that draws the elements of a tensor. Each is replaced by the named domain of
+this suite that has the same distribution, so the values differ from those of the original suite.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from diopi_test.original.entries import EntryError
 from diopi_test.original.source import Generated
 
 INTEGERS = (0, 10)
-"""The bounds of `randint` if it has no arguments."""
+"""The lower bound and the exclusive upper bound of `randint` if it has no arguments."""
 
 UNIFORM = (0, 10)
 """The bounds of `uniform` if it has no arguments."""
@@ -45,7 +49,7 @@ _MAKERS: Mapping[str, Callable[[Mapping[str, Any]], NamedDomain]] = {
     "empty": lambda parameters: NamedDomain("constant", (0,)),
     "full": lambda parameters: NamedDomain("constant", (_number(parameters, "fill_value", "0", 0.0),)),
 }
-"""The functions that return the domain for a generator's parameters, by generator."""
+"""For each generator, a function that returns the domain of its values, given its parameters."""
 
 SYMMETRIC = ("sym_mat",)
 """The generators of symmetric positive definite matrices."""
