@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fork_servers import ForkServerPool
-from sampling import SEED, draw_marked
+from sampling import SEED, draw_marked, find_deselected_markers, omitted_markers
 from shared_folders import session_folder
 
 from diopi_impl.program_folder import VARIABLE
@@ -26,6 +26,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for option, marker in DRAW_OPTIONS.items():
         text = f"of the tests marked `{marker}`, run only this part, drawn with {SEED}; the other tests run as usual"
         parser.addoption(option, type=float, metavar="PERCENT", help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out the parameters of samples that the option `-m` deselects."""
+    omitted_markers.update(find_deselected_markers(config.getoption("markexpr"), ("exhaustive", "slow", "sanitizers")))
 
 
 @pytest.hookimpl(trylast=True)  # after the option -m has selected the tests

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from sampling import SEED, draw_marked, sampled
+from sampling import SEED, draw_marked, find_deselected_markers, sampled
 
 
 class NamedItem:
@@ -49,6 +49,36 @@ def test_the_seed_decides_which_tests_are_drawn(monkeypatch: pytest.MonkeyPatch)
     assert len(set(draws)) > 1
 
 
+@pytest.mark.parametrize(
+    ("expression", "deselected"),
+    [
+        ("", set()),
+        ("exhaustive", set()),
+        ("slow", set()),  # a slow test may have exhaustive parameters
+        ("not slow", {"slow"}),
+        ("slow and not exhaustive", {"exhaustive"}),
+        ("not exhaustive and not slow and not sanitizers", {"exhaustive", "slow"}),
+    ],
+)
+def test_a_marker_is_omitted_if_no_test_with_it_is_selected(expression: str, deselected: set[str]) -> None:
+    assert find_deselected_markers(expression, ("exhaustive", "slow")) == deselected
+
+
+def test_items_with_an_omitted_marker_are_no_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sampling.omitted_markers", {"exhaustive"})
+    parameters = sampled(range(10), 3, slow=2)
+    assert len(parameters) == 5
+    assert Counter(mark.name for _, marks, _ in parameters for mark in marks) == {"slow": 2}
+    assert len(sampled(range(10), 0)) == 10  # a test without parameters would be reported as skipped
+
+
+@pytest.fixture
+def all_markers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `sampled` return the items with any marker."""
+    monkeypatch.setattr("sampling.omitted_markers", set())
+
+
+@pytest.mark.usefixtures("all_markers")
 def test_items_outside_the_sample_are_marked() -> None:
     parameters = sampled(range(10), 3, slow=2)
     assert [values for (values,), _, _ in parameters] == list(range(10))

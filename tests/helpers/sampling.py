@@ -10,9 +10,11 @@ import math
 import os
 import random
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain, combinations
 from typing import Any
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from diopi_proto.interface import prototypes
 
@@ -25,6 +27,30 @@ sample."""
 
 os.environ.setdefault(SEED, str(random.SystemRandom().randrange(10**9)))
 
+omitted_markers: set[str] = set()
+"""The markers of parameters that `sampled` leaves out, because the option `-m` of pytest deselects all of them."""
+
+
+def find_deselected_markers(expression: str, markers: Collection[str]) -> set[str]:
+    """Return the markers for which no test with this marker is selected, whatever further markers the test has.
+
+    Args:
+        expression: The expression of the option `-m` of pytest; empty if it selects all tests.
+        markers: The markers that the expression may name.
+
+    Returns:
+        The markers without selected tests.
+    """
+    if not expression:
+        return set()
+    compiled = Expression.compile(expression)
+
+    def is_selected(present: Collection[str]) -> bool:
+        return compiled.evaluate(lambda name, **_: name in present)
+
+    subsets = chain.from_iterable(combinations(markers, size) for size in range(len(markers) + 1))
+    return set(markers).difference(*filter(is_selected, subsets))
+
 
 def draw_sample(items: Iterable[Any], size: int) -> list[Any]:
     """Return `size` of the items, drawn with the seed."""
@@ -33,6 +59,9 @@ def draw_sample(items: Iterable[Any], size: int) -> list[Any]:
 
 def sampled(items: Iterable[Any], size: int, slow: int = 0) -> list[Any]:
     """Return the items as parameters of a test; those that are not in the sample are marked `slow` or `exhaustive`.
+
+    Pytest would take seconds to collect thousands of exhaustive tests, only to deselect them. The parameters therefore
+    lack the items with a marker in `omitted_markers`, unless they would be the only ones.
 
     Args:
         items: The values of the parameter, or tuples of the values of several parameters.
@@ -48,6 +77,7 @@ def sampled(items: Iterable[Any], size: int, slow: int = 0) -> list[Any]:
     return [
         pytest.param(*values, marks=marks.get(number, pytest.mark.exhaustive))
         for number, values in enumerate(parameters)
+        if number in marks or "exhaustive" not in omitted_markers or not marks
     ]
 
 
