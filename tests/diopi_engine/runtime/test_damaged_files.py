@@ -18,7 +18,9 @@ EXPECTED = {"SUCCESS", "ERROR_INVALID_FILE", "ERROR_VERSION", "ERROR_OUT_OF_MEMO
 """Results of files that are damaged: some damage changes only numbers, or requires more than the devices have."""
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(150, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "count", [3, pytest.param(12, marks=pytest.mark.slow), pytest.param(150, marks=pytest.mark.exhaustive)]
+)
 def test_damaged_files_cause_documented_errors(
     count: int, library: Path, locks: Path, engine: Engine, tmp_path: Path
 ) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from sampling import sampled
 
 from diopi_impl import ErrorBound, Numerics, find_numerics
 from diopi_proto.interface import lookup
@@ -172,8 +174,9 @@ def declare(call: CompletedCall, numerics: Numerics) -> CompletedCall:
     return replace(call, errors=DeclaredErrors(numerics.elementary), redraws=redraws)
 
 
-@pytest.mark.parametrize("function", DRAWS)
-@pytest.mark.parametrize("label", ["sample", "little", "ties", "only-cum"])
+@pytest.mark.parametrize(
+    ("function", "label"), sampled(product(DRAWS, ["sample", "little", "ties", "only-cum"]), 2, slow=6)
+)
 def test_validator_allows_for_declared_errors(function: str, label: str) -> None:
     case = case_of(function, f"float32-{label}")
     call = call_in_arithmetic(case, COARSE, 0)

@@ -22,7 +22,7 @@ from drawing_vendors import (
     uniform,
 )
 from numpy.random import Generator
-from sampling import draw_sample
+from sampling import draw_sample, sampled
 
 from diopi_proto.interface import prototypes
 from diopi_test.cases.selection import select_cases
@@ -327,15 +327,24 @@ def most_likely_indices(input: Array, num_samples: int, replacement: bool, gener
     return np.argsort(-input, -1)[..., :num_samples]
 
 
-def test_validator_rejects_skipped_draws() -> None:
-    name = "diopiMultinomial"
-    assert_fails_with(outcome(name, replacement_ignored, "float32-put-aside"), "occurs more than once")
-    assert_fails_with(outcome(name, most_likely_indices, "float32-put-aside"), "a category is drawn")
-    assert_fails_with(outcome(name, multinomial_uniform, "float32-put-aside"), "a category is drawn")
-    assert_fails_with(outcome(name, multinomial_uniform, "float32-zeros-put-aside"), "of weight above 0")
-    assert_fails_with(outcome(name, multinomial_uniform, "float32-zeros"), "a category is drawn")
-    assert_fails_with(outcome(name, multinomial_the_other_way_round, "float32-put-aside"), "a category is drawn")
-    assert outcome(name, multinomial, "float32-zeros-put-aside").verdict is Verdict.passed
+SKIPPED_DRAWS: list[tuple[str, Function, str]] = [
+    ("float32-put-aside", replacement_ignored, "occurs more than once"),
+    ("float32-put-aside", most_likely_indices, "a category is drawn"),
+    ("float32-put-aside", multinomial_uniform, "a category is drawn"),
+    ("float32-put-aside", multinomial_the_other_way_round, "a category is drawn"),
+    ("float32-zeros-put-aside", multinomial_uniform, "of weight above 0"),
+    ("float32-zeros", multinomial_uniform, "a category is drawn"),
+]
+"""For each wrong way to draw categories: the label of a case, an implementation and words of the message."""
+
+
+@pytest.mark.parametrize(("label", "function", "words"), sampled(SKIPPED_DRAWS, 2, slow=4))
+def test_validator_rejects_skipped_draws(label: str, function: Function, words: str) -> None:
+    assert_fails_with(outcome("diopiMultinomial", function, label), words)
+
+
+def test_validator_accepts_draws_without_replacement_of_categories_with_weight_0() -> None:
+    assert outcome("diopiMultinomial", multinomial, "float32-zeros-put-aside").verdict is Verdict.passed
 
 
 def test_validator_rejects_integers_without_their_low_bits() -> None:
