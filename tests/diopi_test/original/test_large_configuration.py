@@ -34,7 +34,9 @@ def script() -> Iterator[ModuleType]:
     del sys.modules["original_config"]
 
 
-@pytest.mark.parametrize("cases", [40, pytest.param(120, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "cases", [15, pytest.param(40, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.exhaustive)]
+)
 def test_the_cases_of_a_configuration_are_translated_and_the_references_accept_them(
     cases: int, script: ModuleType, tmp_path: Path
 ) -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import browsers
 import pytest
+from sampling import sampled
 from shown_reports import crash_report
 
 from diopi_test.reporting import html
@@ -56,8 +58,7 @@ def choose_language(driver: Any, language: str) -> None:
     driver.execute_script(f"localStorage.setItem('diopi-language', '{language}')")
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(("size", "language"), sampled(product([DESKTOP, PHONE], ["en", "zh"]), 1, slow=3))
 def test_no_view_is_wider_than_the_window(
     size: tuple[int, int], language: str, driver: Any, pages: dict[str, Path]
 ) -> None:

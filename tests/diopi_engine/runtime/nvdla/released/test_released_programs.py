@@ -38,8 +38,18 @@ def compile_cpp(source: Path, output: Path, *options: str) -> "subprocess.Comple
     return subprocess.run(command, capture_output=True, text=True)
 
 
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the object files of the examples, which several tests link."""
+    folder = tmp_path_factory.mktemp("objects")
+    for name in ("released", "walkthrough"):
+        done = compile_cpp(EXAMPLES / f"{name}.cpp", folder / f"{name}.o", "-c")
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
 def build_program(source: Path, library: Path, program: Path) -> Path:
-    """Build a program that is linked with a library, and return its path."""
+    """Build a program from a source or an object file, link it with a library, and return its path."""
     done = compile_cpp(source, program, str(library), f"-Wl,-rpath,{library.parent}")
     assert done.returncode == 0, done.stderr
     return program
@@ -53,11 +63,12 @@ def run(program: Path, *arguments: object, **variables: str) -> "subprocess.Comp
     )
 
 
-def test_a_program_built_with_the_released_headers_runs(released_library: Path, engine: Engine, tmp_path: Path) -> None:
+def test_a_program_built_with_the_released_headers_runs(
+    released_library: Path, objects: Path, engine: Engine, tmp_path: Path
+) -> None:
     engine.save(tmp_path / "layer.engine")
-    completed = run(
-        build_program(EXAMPLES / "released.cpp", released_library, tmp_path / "released"), tmp_path / "layer.engine", 7
-    )
+    program = build_program(objects / "released.o", released_library, tmp_path / "released")
+    completed = run(program, tmp_path / "layer.engine", 7)
     assert (completed.returncode, completed.stderr) == (0, "")
     y, _ = engine(np.ones((7, 4), np.float32))
     assert completed.stdout.splitlines() == [
@@ -80,26 +91,26 @@ def test_each_method_returns_the_released_results(released_library: Path, engine
 
 
 def test_a_program_does_not_link_with_the_library_of_the_other_interface(
-    released_library: Path, nvdla_library: Path, tmp_path: Path
+    released_library: Path, nvdla_library: Path, objects: Path, tmp_path: Path
 ) -> None:
-    for source, library, symbol in (
-        ("released.cpp", nvdla_library, "nvdla::createRuntime()"),
-        ("walkthrough.cpp", released_library, "nvdla::createRuntime[abi:document]()"),
+    for name, library, symbol in (
+        ("released.o", nvdla_library, "nvdla::createRuntime()"),
+        ("walkthrough.o", released_library, "nvdla::createRuntime[abi:document]()"),
     ):
-        done = compile_cpp(EXAMPLES / source, tmp_path / "program", str(library))
+        done = compile_cpp(objects / name, tmp_path / "program", str(library))
         assert done.returncode != 0
         assert f"undefined reference to `{symbol}'" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has versions of symbols")
 def test_a_program_does_not_start_with_the_library_of_the_other_interface(
-    released_library: Path, nvdla_library: Path, tmp_path: Path
+    released_library: Path, nvdla_library: Path, objects: Path, tmp_path: Path
 ) -> None:
-    for source, library, mismatched, version in (
-        ("released.cpp", released_library, nvdla_library, "NVDLA_RELEASED_1"),
-        ("walkthrough.cpp", nvdla_library, released_library, "NVDLA_DOCUMENT_1"),
+    for name, library, mismatched, version in (
+        ("released", released_library, nvdla_library, "NVDLA_RELEASED_1"),
+        ("walkthrough", nvdla_library, released_library, "NVDLA_DOCUMENT_1"),
     ):
-        program = build_program(EXAMPLES / source, library, tmp_path / source)
+        program = build_program(objects / f"{name}.o", library, tmp_path / name)
         completed = run(program, "any.engine", 1, LD_LIBRARY_PATH=str(mismatched.parent))
         assert completed.returncode != 0
         assert f"version `{version}' not found" in completed.stderr
@@ -107,12 +118,12 @@ def test_a_program_does_not_start_with_the_library_of_the_other_interface(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has versions of symbols")
 def test_a_program_without_versions_is_told_which_library_it_needs(
-    released_library: Path, nvdla_library: Path, engine: Engine, tmp_path: Path
+    released_library: Path, nvdla_library: Path, objects: Path, engine: Engine, tmp_path: Path
 ) -> None:
     engine.save(tmp_path / "layer.engine")
-    for source, header, matching, mismatched, message in (
-        ("released.cpp", "nvdla_released.h", released_library, nvdla_library, "--interface nvdla-released"),
-        ("walkthrough.cpp", "nvdla.h", nvdla_library, released_library, "--interface nvdla`"),
+    for name, header, matching, mismatched, message in (
+        ("released.o", "nvdla_released.h", released_library, nvdla_library, "--interface nvdla-released"),
+        ("walkthrough.o", "nvdla.h", nvdla_library, released_library, "--interface nvdla`"),
     ):
         folder = tmp_path / header
         folder.mkdir()
@@ -120,7 +131,7 @@ def test_a_program_without_versions_is_told_which_library_it_needs(
         stub.write_text(UNVERSIONED.format(header=header))
         options = ["-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}"]
         assert compile_cpp(stub, folder / LIBRARY, *options).returncode == 0
-        assert compile_cpp(EXAMPLES / source, folder / "program", str(folder / LIBRARY)).returncode == 0
+        assert compile_cpp(objects / name, folder / "program", str(folder / LIBRARY)).returncode == 0
         refused = run(folder / "program", tmp_path / "layer.engine", 1, LD_LIBRARY_PATH=str(mismatched.parent))
         assert refused.returncode == 1
         assert message in refused.stderr
