@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from sampling import SEED, draw_marked, find_deselected_markers, omitted_markers
 from shared_folders import session_folder
 
 from diopi_impl.program_folder import VARIABLE
+from diopi_test.baseline.parallel import map_in_processes
 
 # The tests start some hundred Python processes. Without bytecode, each compiles all modules, which takes 4 seconds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -78,6 +79,18 @@ def shared_fork_servers() -> Iterator[None]:
         patch.setattr("diopi_test.run.isolation.executor.ForkServer", pool.lease)
         yield
     pool.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def single_worker_in_this_process() -> Iterator[None]:
+    """Let commands with one worker do its work in the process of the tests, because a new one imports for seconds."""
+
+    def map_items(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Iterator[tuple[Any, Any]]:
+        return map_in_processes(work, items, workers) if workers > 1 else ((item, work(item)) for item in items)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("diopi_test.baseline.parallel.map_in_processes", map_items)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
