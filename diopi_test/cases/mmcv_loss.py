@@ -1,6 +1,10 @@
 """Cases of MMCV's losses: focal loss of sigmoid and softmax probabilities, and chamfer distance of point sets.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). A case does not pass arguments whose names start
+with `_`; it computes other arguments from them. `Case.non_discriminating` is the reason why a wrong result can pass a
+case.
 """
 
 from __future__ import annotations

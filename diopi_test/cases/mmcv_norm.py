@@ -1,6 +1,9 @@
 """Cases of MMCV's synchronized batch normalization, and of its activation with bias.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). `Case.non_discriminating` is the reason why a wrong
+result can pass a case.
 """
 
 from __future__ import annotations

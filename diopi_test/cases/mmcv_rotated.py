@@ -2,6 +2,10 @@
 
 A region of interest (RoI) is divided into bins, and a function pools the features in each bin. A template describes
 cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). A case does not pass arguments whose names start
+with `_`; it computes other arguments from them. Smoke cases belong to the shortest level of the suite. The leading
+element type is float32, or the first type of a function without float32.
 """
 
 from __future__ import annotations

@@ -9,6 +9,10 @@ attributes and state tensors, but no shape. `step_cases` combines it with patter
 
 Labels that begin with "idle" mean that the call passes a state tensor which the attributes disable. Labels with "usual"
 mean the attributes that frameworks use by default.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. Large cases belong to a level with the sizes of real models. `Case.non_discriminating` is the reason why a wrong
+result can pass a case.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 A template describes cases that differ only in their element type (`diopi_test.cases.template`). Each template describes
 three spatial axes. Functions with fewer spatial axes use the last of them. A kind is the name of a function without
 `diopi` and the number of axes, such as "AdaptiveMaxPool".
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). A case does not pass arguments whose names start
+with `_`; it computes other arguments from them. Large cases belong to a level with the sizes of real models.
+`Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ The baseline stores no expected results. Validators test whether the results hav
 describe. Inputs have few distinct values, so that validators can test groups of equal values.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

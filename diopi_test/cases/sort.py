@@ -1,6 +1,9 @@
 """Cases of sorting, of the selection of the largest or smallest elements, and of distinct values.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Large cases belong to a level with the sizes of real
+models. `Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 The CSR format stores the column and the value of each stored entry, row after row. Row pointers tell where each row
 begins. A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Shared parts of the cases for serving language models: element types, domains, and keys with exact weights."""
+"""Shared parts of the cases for serving language models: element types, domains, and keys with exact weights.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`).
+"""
 
 from __future__ import annotations
 

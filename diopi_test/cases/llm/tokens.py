@@ -2,6 +2,9 @@
 
 A slot of the cache contains one token. The table lists the slots of each sequence. Packed data contain the tokens of
 all sequences, one sequence after another, in the rows of one tensor.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+`Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A call in float32 uses int64 integers, and a call in half precision uses int32 integers. The integer type of a call is
 called the companion of its floating-point type. A template describes cases that differ only in their element type
 (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Both functions project tokens to queries, keys and values, rotate queries and keys, and extend a cache of keys and
 values. A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

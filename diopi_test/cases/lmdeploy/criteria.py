@@ -2,6 +2,8 @@
 
 A sequence is finished when its last tokens are a stop word, or when it reaches its maximum length. A template describes
 cases that differ only in their element type (`diopi_test.cases.template`).
+
+Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Cases of small helpers: gathering tokens, adding a number, counting padding, swapping axes, looking up embeddings.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`).
 """
 
 from __future__ import annotations

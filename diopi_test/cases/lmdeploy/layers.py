@@ -1,6 +1,9 @@
 """Cases of layers: root mean square norms, and the gated feed-forward layer.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite.
 """
 
 from __future__ import annotations

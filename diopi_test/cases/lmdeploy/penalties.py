@@ -1,6 +1,8 @@
 """Cases of changes to logits before a token is sampled: temperature, repetition penalty, banned words.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+`Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

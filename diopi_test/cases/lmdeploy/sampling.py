@@ -6,6 +6,9 @@ probability is p. There are three groups of cases:
 - Samples that are large enough to compare the frequencies of tokens with their probabilities.
 - Calls in which the drawn token is certain, so that all results are determined.
 - Calls that omit tensors, or must not change them.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A domain draws the
+values of a tensor (`diopi_test.cases.domains`).
 """
 
 from __future__ import annotations

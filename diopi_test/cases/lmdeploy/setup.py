@@ -2,6 +2,8 @@
 
 `diopi_test.cases.lmdeploy.sampling` explains k and p. A template describes cases that differ only in their element type
 (`diopi_test.cases.template`).
+
+`Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ combines two partial templates:
 
 - A variant has the arguments of the loss, such as domains of `input` and `target`, but no shape.
 - A pattern has a shape, a reduction and layouts, but no tensors.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). A case does not pass arguments whose names start
+with `_`; it computes other arguments from them. Smoke cases belong to the shortest level of the suite. Large cases
+belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

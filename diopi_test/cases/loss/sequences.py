@@ -2,6 +2,10 @@
 
 The CTC loss is the negative log-likelihood of a sequence of labels under the log-probabilities of classes at each time
 step. One class, the blank, separates labels. Graves et al., "Connectionist Temporal Classification" (2006).
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A case does not pass
+arguments whose names start with `_`; it computes other arguments from them. Smoke cases belong to the shortest level of
+the suite. `Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

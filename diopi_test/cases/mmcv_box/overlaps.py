@@ -4,6 +4,8 @@ An overlap is the area of an intersection divided by another area: by the area o
 the first box (`mode` 1, "foreground" in labels).
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`).
 """
 
 from __future__ import annotations

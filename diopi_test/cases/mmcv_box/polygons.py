@@ -2,6 +2,9 @@
 
 A point set consists of nine points. A template describes cases that differ only in their element type
 (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). A case does not pass arguments whose names start
+with `_`; it computes other arguments from them.
 """
 
 from __future__ import annotations

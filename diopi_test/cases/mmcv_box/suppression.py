@@ -3,6 +3,10 @@
 Non-maximum suppression selects boxes in descending order of their scores. It drops each box whose overlap with a
 selected box exceeds a threshold. The overlaps in the cases are not near the threshold, because rounding could otherwise
 change which boxes are selected.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A domain draws the
+values of a tensor (`diopi_test.cases.domains`). `TensorSpec.compute` computes a tensor from the arguments before it. A
+case does not pass arguments whose names start with `_`; it computes other arguments from them.
 """
 
 from __future__ import annotations

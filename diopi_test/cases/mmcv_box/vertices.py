@@ -2,6 +2,9 @@
 
 An intersection has 24 entries for corners, of which a mask marks the valid ones. A template describes cases that differ
 only in their element type (`diopi_test.cases.template`).
+
+`TensorSpec.compute` computes a tensor from the arguments before it. A case does not pass arguments whose names start
+with `_`; it computes other arguments from them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Points are not near the faces of boxes, because rounding could move them to the other side. A template describes cases
 that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). `TensorSpec.compute` computes a tensor from the
+arguments before it. A case does not pass arguments whose names start with `_`; it computes other arguments from them.
 """
 
 from __future__ import annotations

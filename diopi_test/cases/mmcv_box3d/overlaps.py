@@ -3,6 +3,9 @@
 Seen from above, a box is a rotated rectangle. Corners of boxes are not near edges of other boxes, and overlaps are not
 near the threshold of a suppression. Otherwise, rounding could change the results. A template describes cases that
 differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). `TensorSpec.compute` computes a tensor from the
+arguments before it. A case does not pass arguments whose names start with `_`; it computes other arguments from them.
 """
 
 from __future__ import annotations

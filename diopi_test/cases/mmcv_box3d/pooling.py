@@ -3,6 +3,8 @@
 A voxel is a cell of the grid that divides a box. Points are not near the faces of boxes and voxels, because rounding
 could move them to the other side. A template describes cases that differ only in their element type
 (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`). A center is a point
 whose neighbors the function finds.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. The leading element type is float32, or the first type of a function without float32. Large cases belong to a
+level with the sizes of real models. `Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """Cases of furthest point sampling, which selects points that are far from each other.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). A case does not pass arguments whose names start
+with `_`; it computes other arguments from them. Smoke cases belong to the shortest level of the suite. The leading
+element type is float32, or the first type of a function without float32. Large cases belong to a level with the sizes
+of real models. `Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

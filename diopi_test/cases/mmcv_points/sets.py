@@ -1,6 +1,10 @@
 """Shared parts of the cases of point sets: domains of coordinates, and sets that are stacked in one tensor.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. The leading element type is float32, or the first type of a function without float32. `Case.non_discriminating`
+is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

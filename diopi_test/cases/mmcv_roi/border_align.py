@@ -2,6 +2,10 @@
 
 A feature map has a box per position (h, w), and separate channels for each of the four borders of a box. A template
 describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A case does not pass
+arguments whose names start with `_`; it computes other arguments from them. Smoke cases belong to the shortest level of
+the suite. The leading element type is float32, or the first type of a function without float32.
 """
 
 from __future__ import annotations

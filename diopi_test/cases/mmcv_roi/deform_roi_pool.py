@@ -2,6 +2,10 @@
 
 A bin is a part of a region. A sample is a point of a bin at which the function interpolates the features. A template
 describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A case does not pass
+arguments whose names start with `_`; it computes other arguments from them. Smoke cases belong to the shortest level of
+the suite. The leading element type is float32, or the first type of a function without float32.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Precise pooling integrates the interpolated features over each bin of a region. A template describes cases that differ
 only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`).
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 A region of interest (RoI) is a row (image, x1, y1, x2, y2). It is divided into bins, and a function pools the features
 in each bin. Regions are random or fixed. A template describes cases that differ only in their element type
 (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). A case does not pass arguments whose names start
+with `_`; it computes other arguments from them. Smoke cases belong to the shortest level of the suite. The leading
+element type is float32, or the first type of a function without float32. Large cases belong to a level with the sizes
+of real models.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A bin is a part of a region. A sample is a point of a bin at which the function interpolates the features. A template
 describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). Smoke cases belong to
+the shortest level of the suite. Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

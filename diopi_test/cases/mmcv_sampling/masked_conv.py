@@ -3,6 +3,9 @@
 `diopiMaskedIm2colMmcv` copies the windows at the selected positions into columns. `diopiMaskedCol2imMmcv` writes
 columns to the selected positions. A template describes cases that differ only in their element type
 (`diopi_test.cases.template`).
+
+Smoke cases belong to the shortest level of the suite. The leading element type is float32, or the first type of a
+function without float32.
 """
 
 from __future__ import annotations

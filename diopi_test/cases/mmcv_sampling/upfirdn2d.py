@@ -1,6 +1,9 @@
 """Cases of `diopiUpfirdn2dOpMmcv`, which upsamples, filters (FIR) and downsamples a map.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+Smoke cases belong to the shortest level of the suite. The leading element type is float32, or the first type of a
+function without float32.
 """
 
 from __future__ import annotations

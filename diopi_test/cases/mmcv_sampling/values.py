@@ -1,4 +1,8 @@
-"""Domains and types that the cases of resampling share."""
+"""Domains and types that the cases of resampling share.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). `Case.non_discriminating` is the reason why a wrong
+result can pass a case.
+"""
 
 from __future__ import annotations
 

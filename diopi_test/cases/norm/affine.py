@@ -1,6 +1,9 @@
 """Create templates and arguments of normalization layers, and register the cases.
 
 A template describes cases that differ only in their element type.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). `Case.non_discriminating` is the reason why a wrong
+result can pass a case.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """Cases of batch norm and its gradients, on a single worker and on several workers that combine their statistics.
 
 A template describes cases that differ only in their element type.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Large cases belong to a level with the sizes of real
+models.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Cases of layer norm, group norm and instance norm, which compute statistics for each sample.
 
 A template describes cases that differ only in their element type.
+
+Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

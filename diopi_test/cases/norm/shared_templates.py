@@ -1,6 +1,8 @@
 """Templates that several normalization layers share.
 
 A template describes cases that differ only in their element type.
+
+Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

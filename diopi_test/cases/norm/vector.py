@@ -2,6 +2,10 @@
 
 The norm of order p is (Σ|x|ᵖ)^(1/p). The norm of order 0 is the number of elements other than 0. The norms of order ∞
 and −∞ are the largest and the smallest magnitude.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A domain draws the
+values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the suite. Large cases
+belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

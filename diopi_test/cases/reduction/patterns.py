@@ -2,6 +2,9 @@
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`). A pattern is a template
 with a shape and axes, but without a domain of the input; `with_domain` adds the domain.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

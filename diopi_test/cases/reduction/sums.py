@@ -2,6 +2,9 @@
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`). A pattern is a template
 with a shape and axes, but without a domain of the input; `with_domain` adds the domain.
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Large cases belong to a level with the sizes of real
+models. `Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations

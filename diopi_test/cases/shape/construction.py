@@ -1,6 +1,9 @@
 """Cases of functions that fill a new tensor: with one number, or with a sequence of numbers.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+Large cases belong to a level with the sizes of real models. `Case.non_discriminating` is the reason why a wrong result
+can pass a case.
 """
 
 from __future__ import annotations

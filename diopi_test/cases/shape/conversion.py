@@ -1,6 +1,9 @@
 """Cases of copies of a tensor: in another element type, to another place, in another memory format.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Smoke cases belong to the shortest level of the
+suite. Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

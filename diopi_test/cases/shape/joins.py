@@ -1,6 +1,8 @@
 """Cases of functions that join several tensors, combine vectors into a grid, or split a tensor.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+Large cases belong to a level with the sizes of real models.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """Cases of functions that move the elements of one tensor: views, flips, repetitions, windows, triangles and padding.
 
 A template describes cases that differ only in their element type (`diopi_test.cases.template`).
+
+A domain draws the values of a tensor (`diopi_test.cases.domains`). Large cases belong to a level with the sizes of real
+models. `Case.non_discriminating` is the reason why a wrong result can pass a case.
 """
 
 from __future__ import annotations
