@@ -127,7 +127,15 @@ def voxel_arguments(template: CaseTemplate[VoxelGrid], dtype: Dtype) -> Mapping[
 
 
 def cell_arguments(template: CaseTemplate[VoxelGrid], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiDynamicVoxelizeMmcv`, which computes the cell of each point."""
+    """Return the arguments of `diopiDynamicVoxelizeMmcv`, which computes the cell of each point.
+
+    Args:
+        template: The template. Its layout applies to inputs, and its result layout to the result.
+        dtype: Not used; points have the type under test.
+
+    Returns:
+        The arguments by name, with those that only `diopiHardVoxelizeMmcv` has.
+    """
     grid = template.sizes
     coordinates = zeros(grid.points, 3, dtype=I32, layout=template.result_layout)
     return {**voxel_arguments(template, dtype), "coors": coordinates}

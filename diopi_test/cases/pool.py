@@ -131,7 +131,14 @@ class PoolingSizes:
         return windows - ((windows - 1) * stride >= size + padding)
 
     def attributes(self, rank: int) -> dict[str, Any]:
-        """Return the attributes of all pooling functions by name, for `rank` spatial axes."""
+        """Return the attributes of all pooling functions by name.
+
+        Args:
+            rank: The number of spatial axes.
+
+        Returns:
+            The attributes; functions use different names for the same number.
+        """
         return {
             "kernel_size": self.kernel[-rank:],
             "ksize": self.kernel[-rank:],
@@ -353,9 +360,9 @@ EQUAL_SHAPES = (
     _EQUAL_SHAPES_TEMPLATE.with_sizes("alike-stride", stride=(4, 4, 4)),
     _EQUAL_SHAPES_TEMPLATE.with_sizes("alike-padding", padding=(0, 0, 0)),
 )
-"""Templates for which input and result have the same shape. Each of them has one other attribute than the first.
+"""Templates for which input and result have the same shape. Each further template changes one attribute of the first.
 
-A function that ignores the attribute returns a result of the right shape.
+A function that ignores the attribute returns a result of the expected shape, but with other values.
 """
 
 ADAPTIVE = (
@@ -477,7 +484,15 @@ LONG_ROWS_SIZES = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
 
 
 def _large_templates(kind: str, rank: int) -> tuple[CaseTemplate[PoolingSizes], ...]:
-    """Return the large templates of a kind of pooling with `rank` spatial axes."""
+    """Return the large templates of pooling.
+
+    Args:
+        kind: The kind of pooling.
+        rank: The number of spatial axes.
+
+    Returns:
+        The templates: many channels, long rows, and half precision.
+    """
     many_channels, long_rows = (
         LARGE_MANY_CHANNELS.with_sizes(leading_sizes=MANY_CHANNELS_SIZES[rank]),
         LARGE_LONG.with_sizes(leading_sizes=LONG_ROWS_SIZES[rank]),

@@ -21,7 +21,15 @@ Templates = Sequence[CaseTemplate[tuple[int, ...]]]
 
 
 def result_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a loss with this reduction if the unreduced loss has the shape `shape`."""
+    """Return the shape of a loss.
+
+    Args:
+        reduction: The reduction.
+        shape: The shape of the loss before the reduction.
+
+    Returns:
+        `shape` if there is no reduction, else ().
+    """
     return shape if reduction == NONE else ()
 
 

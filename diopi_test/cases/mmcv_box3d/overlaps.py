@@ -305,7 +305,14 @@ NESTED_BOXES: Arguments = {
 
 
 def suppression_templates(view: Callable[[Values], Array]) -> list[CaseTemplate]:
-    """Return the templates of a suppression; `view` is `_with_angles` or `_without_angles`."""
+    """Return the templates of a suppression.
+
+    Args:
+        view: Returns the boxes as the function considers them: `_with_angles` or `_without_angles`.
+
+    Returns:
+        The templates.
+    """
     crowded_coordinates, wide_coordinates = uniform(0, 9), uniform(0, 30)
     return [
         suppression_template(view, "plain", **SMOKE_IN_ALL_DTYPES),

@@ -144,7 +144,15 @@ def backward_pooling(
     """
 
     def forward_result(name: str, shape: tuple[int, ...]) -> TensorTemplate:
-        """Return the result `name` of `diopiRoiawarePool3dMmcv` as an argument."""
+        """Return an argument that the reference computes with the forward function.
+
+        Args:
+            name: The name of the result of `diopiRoiawarePool3dMmcv`.
+            shape: The shape of the result.
+
+        Returns:
+            The tensor.
+        """
         return tensor(
             *shape, dtype=INT32, layout=layout, compute=ResultOf("diopiRoiawarePool3dMmcv", name, FORWARD_ARGUMENTS)
         )
@@ -158,7 +166,14 @@ def backward_pooling(
 
 
 def pooling_templates(backward: bool) -> list[CaseTemplate]:
-    """Return the templates of `diopiRoiawarePool3dMmcv`, or of its gradient if `backward` is true."""
+    """Return the templates of `diopiRoiawarePool3dMmcv` or of its gradient.
+
+    Args:
+        backward: Whether the templates are for the gradient.
+
+    Returns:
+        The templates.
+    """
     mean_method, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = box_3d_domain(uniform(-2, -1), uniform(4, 6), ANGLES)
     cases: dict[str, dict[str, Any]] = {
