@@ -100,7 +100,8 @@ class DeviceStream:
 
     def _create_tensor(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
         """Create a native tensor over the bytes of `tensor`, not of its storage: later storages differ in size."""
-        memory = tensor.data_ptr(), layout.nbytes
+        storage = tensor.untyped_storage()
+        memory = (tensor.data_ptr(), layout.nbytes) if layout.nbytes else (storage.data_ptr(), storage.nbytes())
         return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides)
 
     def drop_cached_tensors(self) -> None:

@@ -154,7 +154,7 @@ UNSUPPORTED = [
 """The element type, options and the number of keys."""
 
 
-@pytest.mark.parametrize(("dtype", "options", "keys"), sampled(UNSUPPORTED, 1), ids=["float64", "causal", "mask"])
+@pytest.mark.parametrize(("dtype", "options", "keys"), sampled(UNSUPPORTED, 1, ids=("float64", "causal", "mask")))
 def test_unsupported_attention_is_composed_of_products(altered: Altered, dtype: Any, options: Any, keys: int) -> None:
     found = _trained("diopi", dtype, to_device(options), keys)
     torch.testing.assert_close(found, _trained("cpu", dtype, options, keys))

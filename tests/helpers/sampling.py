@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Any
 
@@ -57,7 +57,7 @@ def draw_sample(items: Iterable[Any], size: int) -> list[Any]:
     return random.Random(os.environ[SEED]).sample(list(items), size)
 
 
-def sampled(items: Iterable[Any], size: int, slow: int = 0) -> list[Any]:
+def sampled(items: Iterable[Any], size: int, slow: int = 0, ids: Sequence[str] = ()) -> list[Any]:
     """Return the items as parameters of a test; those that are not in the sample are marked `slow` or `exhaustive`.
 
     Pytest would take seconds to collect thousands of exhaustive tests, only to deselect them. The parameters therefore
@@ -67,6 +67,7 @@ def sampled(items: Iterable[Any], size: int, slow: int = 0) -> list[Any]:
         items: The values of the parameter, or tuples of the values of several parameters.
         size: The number of items in the sample.
         slow: The number of further items that are drawn and marked `slow`, so that CI also tests them.
+        ids: The names of the items in the IDs of the tests; empty if pytest names them.
 
     Returns:
         Parameters for `pytest.mark.parametrize`.
@@ -75,7 +76,7 @@ def sampled(items: Iterable[Any], size: int, slow: int = 0) -> list[Any]:
     sample = draw_sample(range(len(parameters)), min(size + slow, len(parameters)))
     marks: dict[int, Any] = {**dict.fromkeys(sample, pytest.mark.slow), **dict.fromkeys(sample[:size], ())}
     return [
-        pytest.param(*values, marks=marks.get(number, pytest.mark.exhaustive))
+        pytest.param(*values, marks=marks.get(number, pytest.mark.exhaustive), id=ids[number] if ids else None)
         for number, values in enumerate(parameters)
         if number in marks or "exhaustive" not in omitted_markers or not marks
     ]

@@ -123,7 +123,7 @@ def test_a_runner_continues_results_that_are_cut_off_anywhere(
         assert (continued.is_complete, continued.calls.keys()) == (True, keys), length
 
 
-@pytest.mark.parametrize("with_fork", sampled([True, False], 1, slow=1), ids=["fork", "no-fork"])
+@pytest.mark.parametrize("with_fork", sampled([True, False], 1, slow=1, ids=("fork", "no-fork")))
 @pytest.mark.parametrize("count", [6, pytest.param(50, marks=pytest.mark.exhaustive)])
 def test_a_runner_that_is_killed_at_random_has_the_same_results(
     count: int,

@@ -115,7 +115,7 @@ def test_verdicts_do_not_depend_on_lost_connections(
     assert verdicts_of(cases) == direct_verdicts
 
 
-@pytest.mark.parametrize("with_fork", sampled([True, False], 1, slow=1), ids=["fork", "no-fork"])
+@pytest.mark.parametrize("with_fork", sampled([True, False], 1, slow=1, ids=("fork", "no-fork")))
 def test_a_connection_that_is_lost_repeatedly_in_one_call_does_not_blame_the_vendor(
     with_fork: bool,
     runner: Path,
