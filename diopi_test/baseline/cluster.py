@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 RESOURCE = "device"
-"""The Dask resource of a worker; its amount is the number of calls that the worker runs at a time."""
+"""The Dask resource that workers offer; its amount is the number of calls that the worker runs at a time."""
 
 QUEUED_PER_RUNNING = 2
 """The number of calls submitted per running call.
@@ -46,7 +46,7 @@ def required_versions() -> dict[str, str]:
 
 
 def worker_name() -> str:
-    """Return the address and the host of this worker process, for messages."""
+    """Return a text with the address and the host of this worker process, for messages."""
     from distributed import get_worker
 
     return f"{get_worker().address} ({gethostname()})"

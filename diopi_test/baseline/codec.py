@@ -1,9 +1,9 @@
 """Convert frozen dataclasses to JSON and back.
 
 A dataclass becomes an object with one key per field: the field's name without a trailing underscore (`class_` becomes
-`class`). A field whose metadata contain `omit_default` is omitted if it has the default value. Enumerations become the
-names of their members, and sets become sorted lists. Values that JSON lacks become text: paths, dates (ISO 8601),
-infinities and NaN.
+`class`), or the text `key` in the field's metadata. A field whose metadata have a true `omit_default` is omitted if it
+has the default value. Enumerations become the names of their members, and sets become sorted lists. Values that JSON
+lacks become text: paths, dates (ISO 8601), infinities and NaN.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEQUENCE_TYPES = (tuple, Sequence, Collection)
 """The declared types of fields that are read from JSON lists; the value of such a field is always a tuple."""
 
 NONFINITE_TEXTS = ("inf", "-inf", "nan")
-"""The texts that stand for numbers that JSON does not have."""
+"""The texts that stand for the floating-point values that JSON can't represent."""
 
 
 class RecordError(ValueError):
@@ -205,4 +205,4 @@ def _read_path(value: Any, location: str) -> Path:
 
 
 _SCALAR_READERS: Mapping[Any, Reader] = {float: _read_float, date: _read_date, Path: _read_path}
-"""The readers of scalar types that JSON lacks."""
+"""The readers of scalar types for which JSON has no type of its own, or only one that also serves another type."""

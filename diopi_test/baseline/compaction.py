@@ -2,8 +2,10 @@
 
 Rounding does not change a verdict. A reference value in float64 keeps `SPARE_BITS` more bits than the result's type,
 so it changes by at most 2^-10 ulp, while a budget allows at least 8 ulps. A budget in ulps is rounded up to 8
-significant bits, so it grows by at most 1/128. Exact results are stored in their own type. The inputs of most large
-cases repeat `sweep.PERIOD` values. If all elements of a result and of its budget repeat, too, one period is stored.
+significant bits, so it grows by at most 1/128. Exact results are stored in their own type.
+
+The inputs of most large cases repeat a sequence of `sweep.PERIOD` values. If the elements of a result and of its budget
+repeat with this period, too, only the first period of the flat arrays is stored.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _FLOAT64_PRECISION = 53
 
 
 def extract_period(expected: Expected) -> Expected:
-    """Return an expected result shortened to one flat period if all its arrays repeat; else return it unchanged."""
+    """Return an expected result with the first period of its flat arrays if all of them repeat; else unchanged."""
     budget = expected.budget
     arrays = [expected.values, None if budget is None else budget.unit, expected.flushed, expected.specified]
     present = [array for array in arrays if array is not None]

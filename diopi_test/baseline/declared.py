@@ -1,8 +1,9 @@
 """Error budgets of cases for the arithmetic that a vendor declares, and a cache of these budgets on disk.
 
-The stored budgets are those of IEEE 754 arithmetic. The changes that a declared arithmetic causes are derived when a
-case runs. They are cached in one file per case, in a folder per declaration and baseline file. A file starts with the
-SHA-256 of its content. A damaged or unreadable file is computed again.
+The stored budgets are those of IEEE 754 arithmetic. A vendor can declare deviations from it, such as a narrower type of
+the factors of products. When a case runs, the change of each result that the declared arithmetic permits is derived,
+and its budget grows by this change. The changes are cached in one file per case, in a folder per declaration and
+baseline file. A file starts with the SHA-256 of its content. A damaged or unreadable file is computed again.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class DeclaredCases:
             file_digest: The digest of the baseline file of the case, which is part of the cache key.
 
         Returns:
-            The case with wider budgets, and with the facts about the arithmetic that validators and checks need.
+            The case with wider budgets, and with the declarations that validators and other checks of results need.
         """
         case = declare_checks(case, self._numerics)
         if not find_deviations(case, self._numerics):
@@ -83,7 +84,7 @@ def _source_digest(family: str) -> str:
 
 
 def _write_changes(path: Path, changes: Sequence[Change]) -> None:
-    """Write changes to a file of the cache; ignore that this fails."""
+    """Write changes to a file of the cache; do nothing if it can't be written, because the cache is not needed."""
     arrays: dict[str, Any] = {f"size{i}": change.size for i, change in enumerate(changes)}
     arrays |= {f"differs{i}": change.differs for i, change in enumerate(changes)}
     content = BytesIO()

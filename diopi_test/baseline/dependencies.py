@@ -1,4 +1,7 @@
-"""Find the modules of the project that a module depends on, by the imports in the sources."""
+"""Find the modules of the project that a module depends on, by the imports in the sources.
+
+A digest of these sources is part of the key of each generated file. A file whose key differs is generated again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PROJECT = ("diopi_proto", "lib_rt", "diopi_test")
-"""The packages whose sources are part of the digest. Other packages are represented by their versions elsewhere."""
+"""The packages whose sources are part of the digest. Keys contain the versions of NumPy and SciPy in addition."""
 
 
 def source_digest(roots: Iterable[str]) -> str:

@@ -3,6 +3,11 @@
 The file `DATA/described/<function>.json` lists the cases of a function: shapes, element types, layouts, attributes, and
 the domains of values. It contains no expected results: `diopi_test.baseline.on_demand` computes them when a run needs
 them.
+
+An argument is an attribute, or an object with one of three keys: `tensor`, the shape of a tensor with values from a
+domain or of a computed result; `pending`, the rule of a `PendingTensor`; `list`, the tensors of an array. In a rule,
+`renamed` has the names of arguments that differ between the forward function and the case, and `given` the arguments
+of the forward function that the case does not have.
 """
 
 from __future__ import annotations
@@ -39,11 +44,11 @@ MAX_FILE_BYTES = 256 * 2**20
 @final
 @dataclass(frozen=True)
 class PendingTensor:
-    """A tensor with the shape of a forward function's result. The shape is known after the result is computed.
+    """A tensor argument of a backward function with the shape of the forward function's result, not yet computed.
 
     Attributes:
-        rule: The forward function, and how the result is computed from the arguments of the case.
-        domain: The domain of the values; None if the values are the result itself.
+        rule: The forward function, and how its result is computed from the arguments of the case.
+        domain: The domain of the values, for a gradient of the result; None if the values are the result itself.
     """
 
     rule: ResultOf
@@ -197,7 +202,7 @@ def _parse_sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
-    """Return the description of a computed result, in types that JSON can represent."""
+    """Return the description of the rule by which a result is computed, in types that JSON can represent."""
     extra_arguments = {name: _argument_to_record(value) for name, value in rule.extra_arguments.items()}
     return {
         "function": rule.function,
@@ -208,7 +213,7 @@ def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
 
 
 def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
-    """Return the computed result that a JSON object describes."""
+    """Return the rule by which a result is computed, as a JSON object describes it."""
     parameters = {parameter.name: parameter for parameter in lookup(record["function"]).arguments}
     extra_arguments = {
         name: _argument_from_record(parameters.get(name), value) for name, value in record["given"].items()

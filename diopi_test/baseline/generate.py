@@ -93,7 +93,7 @@ def _compute_case(prototype: Prototype, case: Case) -> BaselineCase:
 
 
 FileCallback = Callable[[str, int], None]
-"""A function that is called with each function and the number of its cases that were computed."""
+"""A function that receives the name of a finished function, and the number of its cases that were computed."""
 
 
 def generate(

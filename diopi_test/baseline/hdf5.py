@@ -1,4 +1,7 @@
-"""HDF5 files in memory; the type and size of each part are checked before it is read."""
+"""HDF5 files in memory; the type and size of each part are checked before it is read.
+
+Without these checks, a small file that is damaged or malicious could fill the memory, or make HDF5 open another file.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ LIMIT = 2**30
 """The maximum number of bytes of an unpacked dataset."""
 
 CHUNKS = 2**16
-"""The maximum number of chunks of a dataset."""
+"""The maximum number of chunks, the pieces in which HDF5 stores and compresses a dataset. Tiny chunks are slow."""
 
 TEXT_LIMIT = 2**16
-"""The maximum number of bytes of a text of fixed length."""
+"""The maximum number of bytes of an attribute, such as a text of fixed length."""
 
 GZIP = 1
-"""The number of the filter in HDF5's registry."""
+"""The number of the filter for gzip (deflate) in HDF5's registry of filters."""
 
 _HARD_LINK: Any = vars(h5py)["HardLink"]  # the stubs do not have it
 

@@ -1,4 +1,7 @@
-"""Read only the index of baseline files: everything about a case except its data."""
+"""Read only the index of baseline files: everything about a case except the elements of its arrays.
+
+This is much faster than reading a file completely, and suffices to list cases and to derive others from them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class IndexView(BaselineFile):
     """
 
     def _read_array(self, span: Mapping[str, Any]) -> NDArray[Any]:
-        """Return zeros in the shape of an array, without reading the array."""
+        """Return zeros in the shape of an array, without reading the array or allocating memory for it."""
         shape = self._shape(span) if "offset" in span else tuple(span["shape"])
         return np.broadcast_to(np.zeros((), bool), shape)
 

@@ -36,12 +36,12 @@ def open_level(folder: Path) -> StoredLevel:
             f"there is no baseline in {folder}: it has no {manifest.MANIFEST_NAME}; {_remedy(folder)}, "
             "or name its folder with --data"
         )
-    read, digest = manifest.read_manifest(folder)
-    if read.level != folder.name:
+    content, digest = manifest.read_manifest(folder)
+    if content.level != folder.name:
         raise BaselineError(
-            f"{folder / manifest.MANIFEST_NAME} is of level {read.level}, expected {folder.name} as its folder"
+            f"{folder / manifest.MANIFEST_NAME} is of level {content.level}, expected {folder.name} as its folder"
         )
-    level = StoredLevel(folder, read, digest)
+    level = StoredLevel(folder, content, digest)
     level.check_names()
     return level
 
@@ -71,7 +71,7 @@ def open_level_of_file(path: Path) -> StoredLevel:
 
 @lru_cache(maxsize=8)
 def _open_cached(folder: Path, _modified: int, _inode: int) -> StoredLevel:
-    """Open the level in `folder`; the cache key contains the time and inode of its manifest."""
+    """Open the level in `folder`; the cache key contains the time and inode of its manifest, to notice changes."""
     return open_level(folder)
 
 
@@ -84,10 +84,10 @@ class StoredLevel:
         digest: The digest of the manifest, which covers everything in the level.
     """
 
-    def __init__(self, folder: Path, read: LevelManifest, digest: str) -> None:
+    def __init__(self, folder: Path, content: LevelManifest, digest: str) -> None:
         self.folder = folder
         self.digest = digest
-        self._entries: Mapping[str, FileEntry] = read.files
+        self._entries: Mapping[str, FileEntry] = content.files
 
     @property
     def functions(self) -> Sequence[str]:
@@ -135,5 +135,5 @@ class StoredLevel:
 
 
 def _remedy(folder: Path) -> str:
-    """Return an advice: the command that generates the level again."""
+    """Return what a user can do about the problem: run the command that generates the level again."""
     return f"generate it with diopi-test {generation_command(folder.parent, folder.name)}"

@@ -29,7 +29,7 @@ LIMIT = 64 * 2**20
 """The maximum number of bytes of a manifest, about twenty times the size for the full level."""
 
 _SEAL = "sha256"
-"""The last key, whose value is the digest of all bytes before it."""
+"""The last key of the manifest's object, whose value is the digest of all bytes before it."""
 
 _OMITTED = {"omit_default": True}
 """Metadata of a field that is not written if it has its default value, to keep the manifest small."""
@@ -43,7 +43,7 @@ class ListedCase:
         label: The unique label of the case among the function's cases.
         dtype: The element type under test; None if there is none.
         class_: The class of the case, which determines its requirements.
-        base: The label of the stored case that this case is derived from; empty if it is stored itself.
+        base: The label of the stored case that this case is derived from when a run opens it; empty for stored cases.
     """
 
     label: str

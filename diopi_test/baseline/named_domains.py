@@ -1,7 +1,8 @@
 """Domains that a file can describe: by a name with numbers, by the values themselves, or by an argument of a function.
 
 A domain is the set from which the elements of a tensor are drawn, in the form of a function of a random generator, the
-number of elements and the element type.
+number of elements and the element type. The JSON record of a domain has the keys `name` and `numbers` (`NamedDomain`),
+`values` and `type` (`FixedValues`), or `usual` (`DefaultDomain`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,12 @@ _MAKERS: Mapping[str, Callable[..., Domain]] = {
     "whole": lambda low, high: integer_values(int(low), int(high)),
     "constant": lambda value: choice([value]),
 }
-"""The functions that create domains from numbers, by the name in files."""
+"""The functions that create domains from numbers, by the name in files.
+
+The numbers are: of `normal` and `absolute_normal`, the standard deviation and the mean; of `positive_definite`, the
+number of rows; of `between`, the bounds of a uniform distribution; of `whole`, the smallest and the largest integer; of
+`constant`, the value.
+"""
 
 
 class DescribedDomain(ABC):
@@ -62,7 +68,7 @@ class DescribedDomain(ABC):
 
     @abstractmethod
     def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        """Draw `count` values."""
+        """Draw `count` values of an element type with a random generator."""
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
@@ -169,13 +175,16 @@ class DefaultDomain(DescribedDomain):
 
 @cache
 def _default_domain(function: str, parameter: str) -> Domain | None:
-    """Return the domain of an argument in the simplest case of a function that draws the argument; else None."""
+    """Return the domain of an argument in a function's simplest case that draws it; None if no case draws it.
+
+    The simplest case is the smallest one of class `basic` and of the function's leading element type, if there is one.
+    """
     prototype = lookup(function)
     demanded = [case for case in select_cases(function, "full") if case.case_class.is_demanded]
-    usual = leading_dtype(prototype.dtypes) if prototype.dtypes else None
+    leading = leading_dtype(prototype.dtypes) if prototype.dtypes else None
 
     def rank(case: Any) -> tuple[bool, bool, int]:
-        return case.case_class != "basic", case.dtype is not usual, sum(map(prod, case.shapes))
+        return case.case_class != "basic", case.dtype is not leading, sum(map(prod, case.shapes))
 
     specs = (spec for case in sorted(demanded, key=rank) for spec in TensorSpec.all_in(case.arguments.get(parameter)))
     return next((spec.domain for spec in specs if spec.compute is None), None)

@@ -111,7 +111,13 @@ def _dependency_digest(data: Path, function: str) -> str:
 
 
 def _compute_file(function: str, data: Path, level: str) -> ComputationOutcome:
-    """Compute the results of a function's described cases, and write its file and the list of cases without results."""
+    """Compute the results of a function's described cases.
+
+    Write the baseline file of the function, and the list of cases without results if there are any.
+
+    Returns:
+        The outcome.
+    """
     outcome = ComputationOutcome()
     provenance = store.Provenance(level, _dependency_digest(data, function), software_versions())
     cases = _compute_cases(lookup(function), described_cases(data, function), outcome)

@@ -33,7 +33,7 @@ def process_map(workers: int) -> ParallelMap:
     """Return a map over `workers` processes of this machine."""
 
     def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
-        """Call the function on the items in these processes."""
+        """Call the function on the items in new processes, which end with the iteration."""
         return map_in_processes(work, items, workers)
 
     return spread

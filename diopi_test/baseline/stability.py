@@ -1,4 +1,9 @@
-"""Widen the budgets of random cases near a discontinuity, so that the results on both of its sides are accepted."""
+"""Widen the budgets of random cases near a discontinuity, so that the results on both of its sides are accepted.
+
+The inputs are moved by a *step*, which is so small that rounding may have the same effect, once halfway and once
+completely. Where the function is smooth, both halves of the step change the result by almost the same amount. The
+difference of the two changes, the *jump*, shows discontinuities.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +25,10 @@ from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
 from lib_rt.formats import format_of, is_inexact, ulp
 
 ROUNDS = 3
-"""The number of times that inputs are moved by K half-ulps, each element in a random direction."""
+"""The number of evaluations in which each element of the inputs moves in a random direction."""
 
 MAX_COMBINED_INPUTS = 3
-"""The number of inputs whose elements are also moved in one direction together, in all combinations.
+"""The number of inputs that are also moved as a whole: all elements of an input in one direction, in all combinations.
 
 A quotient, for example, jumps if its dividend goes up and its divisor goes down."""
 
@@ -36,9 +41,9 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation) -> Baseli
     """Accept the results on both sides of a discontinuity, such as a rounded quotient or the bound of a window.
 
     Authors keep the data of their cases away from discontinuities, but random data may be near one. The inputs are
-    moved by up to K half-ulps. If an element then jumps, its budget grows by the size of the jump, because the results
-    on both sides are valid. An element is unspecified if it is an integer that changes, or if it becomes infinite or
-    finite.
+    moved by K half-ulps, halfway and completely, where K is the factor of error budgets. If an element then jumps, its
+    budget grows by the size of the jump, because the results on both sides are valid. An element becomes unspecified,
+    so that it is not compared, if it is an integer that changes, or if it changes between finite and infinite or NaN.
 
     Args:
         computed: The case with its arguments and expected results.
@@ -157,7 +162,7 @@ def _second_difference(values: NDArray[Any], halfway: NDArray[Any], end: NDArray
 
 
 def _restrict_result(expected: Expected, jump: NDArray[Any]) -> Expected:
-    """Return an expected result with budgets widened by the jump; elements that jump infinitely are unspecified."""
+    """Return an expected result with budgets widened by the jump; elements with an infinite jump are unspecified."""
     is_lost = ~np.isfinite(jump)
     if is_lost.any():
         expected = replace(

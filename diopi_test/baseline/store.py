@@ -1,8 +1,13 @@
 """The baseline on disk: one HDF5 file per function with an index and one block of data.
 
-    /index   uint8, the JSON text that lists the cases; each array in it refers to a span of the block
-    /data    uint8, the block, compressed
+    /index   uint8, the JSON text that lists the cases; it refers to each array by a span of the block
+    /data    uint8, the block: the bytes of all arrays in sequence, compressed
     attributes: format, function, level, proto_version, key, versions, index_sha256, data_sha256
+
+A span locates an array in the block: its offset in bytes, NumPy type and shape; `planes` states that its bytes are
+grouped by `to_byte_planes`. In the index, an expected result has `judged` if its values are one of several valid
+results, so that a validator decides about an actual result, and `repeated`, its shape, if only one period of its
+elements is stored.
 
 HDF5 stores a small dataset in up to ten times its size, so all arrays share one block. A file is written under a
 temporary name and renamed, so a partial file never exists. It is read once, as bytes, so that HDF5 receives exactly the
@@ -50,7 +55,11 @@ SUFFIX = ".h5"
 """The suffix of a baseline file."""
 
 ARRAYS = ("values", "budget_ulps", "unit", "flushed", "specified")
-"""The arrays of an expected result. All but `values` are optional; at most one of the two unit arrays is present."""
+"""The arrays of an expected result. All but `values` are optional.
+
+`budget_ulps` and `unit` store the unit of each element's budget (see `oracle.budget`), in ulps of the values or as an
+absolute number; at most one of them is present.
+"""
 
 TEXTS = ("function", "level", "key", "index_sha256", "data_sha256")
 """The text attributes of a file."""
@@ -85,8 +94,8 @@ class _DataBlock:
     """The data block while it is written: the bytes of all arrays in sequence.
 
     Attributes:
-        omits_inputs: whether the file has no inputs, and compacted results.
-        data: the bytes.
+        omits_inputs: Whether the file has no inputs, and compacted results.
+        data: The bytes.
     """
 
     omits_inputs: bool
@@ -290,7 +299,7 @@ class BaselineFile:
         return np.frombuffer(self._data, dtype, math.prod(shape), span["offset"]).reshape(shape)
 
     def _shape(self, span: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the shape of an array; raise ValueError if its span is not inside the block."""
+        """Return the shape of the array at a span; raise ValueError if the span is not inside the block."""
         shape, offset = tuple(span["shape"]), span["offset"]
         end = offset + math.prod(shape) * self._numpy_type(span).itemsize
         if min(*shape, offset, 0) < 0 or end > self._data_size:
@@ -398,9 +407,10 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _DataBlock)
 
 
 def _stored_units(expected: Expected, block: _DataBlock) -> dict[str, NDArray[Any]]:
-    """Return the units of a budget by the name under which they are stored: in ulps, which compress well, if possible.
+    """Return the units of a budget by the name of the array that stores them.
 
-    A unit in ulps is stored in float32, which is precise enough, unless it exceeds the range of float32.
+    Units are stored in ulps, which compress well, and in float32, which is precise enough. If one of them exceeds the
+    range of float32, they are stored as absolute numbers.
     """
     if expected.budget is None:
         return {}

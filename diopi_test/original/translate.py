@@ -158,8 +158,8 @@ def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]
         for dtypes in types:
             for number in numbers:
                 yield from _translate_case(entry, name, found, number, dtypes)
-        if lacking := _missing_gradient(entry, found):
-            yield lacking
+        if missing_gradient := _missing_gradient(entry, found):
+            yield missing_gradient
 
 
 def _translate_case(

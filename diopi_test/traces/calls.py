@@ -50,10 +50,10 @@ class TracedTensor:
 
     def __post_init__(self) -> None:
         """Normalize the strides of dense row-major tensors: the stride of an axis of size 1 is arbitrary."""
-        usual = dense_strides(self.shape)
-        axes = zip(self.shape, self.strides, usual, strict=True)
+        dense = dense_strides(self.shape)
+        axes = zip(self.shape, self.strides, dense, strict=True)
         if 0 in self.shape or all(size == 1 or stride == step for size, stride, step in axes):
-            object.__setattr__(self, "strides", usual)
+            object.__setattr__(self, "strides", dense)
 
     @classmethod
     def parse(cls, text: str, location: str) -> TracedTensor:
@@ -104,7 +104,7 @@ class TracedCall:
 
     @property
     def key(self) -> str:
-        """The text of the call without the count, which identifies the call."""
+        """The text of the call without the count, which identifies the call; `>` marks the names of results."""
         values = {**self.arguments, **{f">{name}": value for name, value in self.results.items()}}
         return " ".join([self.function, *(f"{name}={as_text(value)}" for name, value in values.items())])
 
@@ -137,8 +137,8 @@ class NetworkTrace:
 
     Attributes:
         name: The name of the network.
-        calls: The calls of functions of the standard, sorted.
-        not_mapped: Operators of PyTorch that map to no function, with the number of their calls.
+        calls: The distinct calls of functions of the standard, sorted by `key`; each has the number of its repetitions.
+        not_mapped: Operators of PyTorch that map to no function of the standard, with the number of their calls.
     """
 
     name: str
@@ -155,7 +155,7 @@ class NetworkTrace:
 
 
 def as_text(value: Any) -> str:
-    """Return an argument or result as text."""
+    """Return an argument or result as text: `null` for None, parentheses around lists, and `str` of other values."""
     if isinstance(value, list | tuple):
         return "(" + ",".join(map(as_text, value)) + ")"
     return "null" if value is None else str(value)

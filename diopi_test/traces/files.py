@@ -26,7 +26,7 @@ SUFFIX = ".json"
 """The suffix of a trace file."""
 
 KEYS = {"format": int, "model": str, "calls": list, "not_mapped": dict}
-"""The keys of a trace file and the types of their values."""
+"""The keys of a trace file's JSON object and the types of their values."""
 
 CALL_KEYS = {"function": str, "count": int, "arguments": dict, "results": dict}
 """The keys of each call in a trace file and the types of their values."""
@@ -147,7 +147,7 @@ def _parse_results(prototype: Prototype, value: Mapping[str, Any], location: str
 
 
 def _parse_tensors(value: Any, location: str) -> Any:
-    """Parse a tensor, None, or a list of both."""
+    """Return the tensor, None, or list of both that a JSON value describes; raise TraceError for other values."""
     if isinstance(value, list):
         return [_parse_tensors(entry, location) for entry in value]
     if value is not None and type(value) is not str:
@@ -204,4 +204,4 @@ _ATTRIBUTES: Mapping[Any, tuple[Any, str]] = {
     Reduction: (frozenset(("none", "mean", "sum")), "none, mean or sum"),
     RoundMode: (frozenset(("none", "trunc", "floor")), "none, trunc or floor"),
 }
-"""The JSON values allowed for each type of attribute, and their description."""
+"""For each type of attribute: the type, the types, or the set of the allowed JSON values, and their description."""

@@ -139,7 +139,7 @@ def trace_script(script: Path, arguments: Sequence[str], name: str) -> NetworkTr
 
 
 def _table_name(operator: Any) -> str:
-    """Return the name of an operator in the form of the table."""
+    """Return the name of an operator in the form of the table: `add.Tensor`, or `relu` for the default overload."""
     name, overload = operator._schema.name.removeprefix("aten::"), operator._overloadname
     return name if overload == "default" else f"{name}.{overload}"
 
@@ -177,7 +177,10 @@ SEED = 1
 
 
 class _TracedTensorFactory:
-    """Creates descriptions of the tensors that a device would allocate."""
+    """Creates descriptions of the tensors that a device would allocate, in place of tensors.
+
+    The functions that map an operator to calls use a factory to create tensors. A device's factory allocates them.
+    """
 
     def tensor_from_numbers(self, value: Number | list[int]) -> TracedTensor:
         """Describe a tensor of these numbers; only integers have bounds."""
@@ -188,7 +191,7 @@ class _TracedTensorFactory:
         return TracedTensor(shape=(), dtype=Dtype.int64, strides=(), bounds=(value, value))
 
     def read_number(self, tensor: TracedTensor) -> Number | None:
-        """Return the value of a tensor without axes if its bounds are known, otherwise None."""
+        """Return the element of a tensor without axes if its bounds are known, otherwise None."""
         return None if tensor.bounds is None or tensor.shape else tensor.bounds[0]
 
     def restride(self, tensor: TracedTensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> TracedTensor:
@@ -196,7 +199,7 @@ class _TracedTensorFactory:
         return replace(tensor, shape=shape, strides=strides)
 
     def empty_like(self, tensor: TracedTensor, dtype: Dtype) -> TracedTensor:
-        """Describe a tensor with unknown elements."""
+        """Describe a tensor of the same shape and of another element type, whose elements are unknown."""
         return replace(tensor, dtype=dtype, bounds=None)
 
     def generator(self, argument: object) -> int:
@@ -205,7 +208,7 @@ class _TracedTensorFactory:
 
 
 _FACTORY = _TracedTensorFactory()
-"""Creates the tensors that stand for traced ones."""
+"""The factory that every mapping of a traced operator uses; it has no state."""
 
 
 def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[TracedCall]:
