@@ -163,10 +163,11 @@ NONZERO_INTEGERS = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
 UPRIGHT_REGIONS = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
 """Regions (image, x, y, width, height, angle) that are not rotated. Their samples are at halves of a cell."""
 
-EDGE_REGIONS = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
-"""Regions (image, x, y, width, height, angle) that extend beyond the features.
+EDGE_REGIONS = [1, 1.5, 1.5, 7.5, 10, 0], [0, 1.5, 1.5, 7.5, 5, 0]
+"""Regions (image, x, y, width, height, angle) that extend beyond features of 4 × 4 cells.
 
-Along x, the first and the last samples are half a cell outside of the outermost cells.
+Along x, the first and the last samples are at -1 and 4, the ends of the range in which samples count; so they are along
+y in the first region. Beyond these ends, a sample is 0.
 """
 
 ROTATED_TEMPLATES = (
