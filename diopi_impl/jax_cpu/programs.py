@@ -31,6 +31,7 @@ from typing import Any, final
 
 import jax
 import numpy as np
+from jax._src import config as jax_config
 
 from diopi_impl.jax_cpu import memory
 from diopi_impl.jax_cpu.placement import check_dtypes, first_line
@@ -279,7 +280,9 @@ def _load_or_compile(
 
 def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> _CompiledProgram:
     """Compile `function` for the CPU, whatever JAX's default device is."""
-    with _lowering_lock, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+    # JAX would take 2 ms to remove its own frames from the traceback of an invalid call, which nobody sees
+    whole_tracebacks = jax_config.traceback_filtering("off")
+    with _lowering_lock, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]), whole_tracebacks:
         traced = jax.jit(function).trace(arrays)
         results, structure = jax.tree.flatten(traced.out_info)
         lent = [i for i, result in enumerate(results) if _byte_count(result) > memory.LARGE]
