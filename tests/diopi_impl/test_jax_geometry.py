@@ -61,7 +61,7 @@ def test_overlaps_are_accurate_for_shared_edges_and_corners(pair: Any, frame: Ca
 def test_overlaps_match_shapely() -> None:
     rng = np.random.default_rng(0)
     boxes = np.concatenate([rng.uniform(0, 5, (40, 2)), rng.uniform(1, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
-    corners = np.asarray(geometry.rotated_box_corners(jnp.asarray(boxes)))
+    corners = np.asarray(jax.jit(geometry.rotated_box_corners)(jnp.asarray(boxes)))
     actual = overlaps(jnp.asarray(corners[:, None]), jnp.asarray(corners))
     expected = [[Polygon(a).intersection(Polygon(b)).area for b in corners] for a in corners]
     np.testing.assert_allclose(actual, expected, atol=1e-12)
@@ -83,8 +83,13 @@ def test_overlaps_do_not_depend_on_the_distance_from_the_origin() -> None:
 def test_hulls_match_shapely() -> None:
     rng = np.random.default_rng(1)
     points = np.concatenate([rng.normal(size=(20, 9, 2)), rng.integers(0, 3, (20, 9, 2))])
-    hulls = geometry.select_points(jnp.asarray(points), geometry.hull_indices(jnp.asarray(points)))
-    areas = geometry.signed_areas(hulls)
+
+    @jax.jit  # compiles one program instead of one per operation
+    def hulls_with_areas(points: Any) -> Any:
+        hulls = geometry.select_points(points, geometry.hull_indices(points))
+        return hulls, geometry.signed_areas(hulls)
+
+    hulls, areas = hulls_with_areas(jnp.asarray(points))
     for point_set, hull, area in zip(points, hulls, areas, strict=True):
         expected = MultiPoint(point_set).convex_hull
         assert float(area) == pytest.approx(expected.area, abs=1e-12)

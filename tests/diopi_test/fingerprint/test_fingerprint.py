@@ -82,7 +82,7 @@ def test_a_write_beside_the_result_is_reported() -> None:
     assert all(finding.observations[NO_RESULT].startswith("wrote beside a tensor: ") for finding in fingerprint.results)
 
 
-@pytest.mark.parametrize("name", ["jax_cpu", "small"])
+@pytest.mark.parametrize("name", ["small", pytest.param("jax_cpu", marks=pytest.mark.slow)])
 def test_two_fingerprints_of_one_vendor_are_the_same(name: str) -> None:
     probed = find_vendor("diopi_impl.jax_cpu:vendor") if name == "jax_cpu" else vendor
     first, second = (Fingerprint.measure(probed, ONE_PROBE_PER_FAMILY).to_json() for _ in range(2))

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from commands import run_here
 
 from diopi_test.run.output import check_writable, printable, write_text
 
@@ -126,19 +127,7 @@ def test_a_path_without_permission_is_rejected_at_the_start(tmp_path: Path) -> N
 
 
 def test_a_failed_write_of_a_report_is_reported(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "diopi_test",
-        "mutation-test",
-        "-k",
-        "diopiCopyInp",
-        "-n",
-        "1",
-        "--json",
-        "/dev/full",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = run_here("mutation-test", "-k", "diopiCopyInp", "-n", 1, "--json", "/dev/full")
     assert done.returncode == 3
     assert "Error: /dev/full can't be written: [Errno 28] No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
