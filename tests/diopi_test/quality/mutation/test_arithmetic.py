@@ -13,7 +13,8 @@ from diopi_test.oracle.arithmetic.declared_case import derive_declared_case
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.algorithms import algorithm_mutants
-from diopi_test.quality.mutation.arithmetic import simulate_call
+from diopi_test.quality.mutation.arithmetic import deviates, simulate_call
+from diopi_test.quality.mutation.caching import TYPES, caching_mutants
 from diopi_test.quality.mutation.matrix import run_mutant
 from diopi_test.quality.mutation.mutant import Effect, Mutant
 from diopi_test.quality.mutation.precision import precision_mutants
@@ -77,3 +78,11 @@ def test_mutants_of_a_vendor_with_tf32_are_killed_by_its_budgets(name: str) -> N
     assert run_mutant(mutant_named("diopiMm", name), cases, TF32).killed_by is not None
     unchanged = Mutant(name="none", corrupt_memory=lambda inputs, results: Effect.not_applicable)
     assert run_mutant(unchanged, cases, TF32).killed_by is None
+
+
+def test_a_value_cached_from_a_case_without_declared_errors_corrupts_a_case_with_them() -> None:
+    (mutant,) = (m for m in caching_mutants("diopiPagedAttention") if m.kind == TYPES)
+    split = Numerics(name="split", float32_products="bf16x3")
+    cases = [derive_declared_case(case_of("diopiPagedAttention", label), split) for label in ("float16", "float32")]
+    assert [deviates(case, split) for case in cases] == [False, True]
+    assert run_mutant(mutant, cases, split).killed_by == ("float32", ("values",))
