@@ -43,7 +43,7 @@ from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
 
-CHAPTERS = ("checks", "oracle", "execution", "harness", "run", "results", "waivers")
+CHAPTERS = ("checks", "oracle", "execution", "run", "results", "waivers")
 """The folders of `diopi_test` that decide verdicts; missing folders are skipped."""
 
 REFERENCES = "diopi_test/oracle/reference/"

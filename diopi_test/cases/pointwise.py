@@ -129,9 +129,6 @@ PATTERNS_IN_ALL_DTYPES = [shapes.replace(dtypes=DtypeSelection.all) for shapes i
 LINE = pattern_template("row", (137,))
 """The pattern of a vector, for the domains of a few functions."""
 
-OUTER = pattern_template("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection.all)
-"""Shapes that combine every value of the first tensor, one per special value, with every value of the second."""
-
 
 @cases_for(*DOMAINS)
 def unary_cases(prototype: Prototype) -> Iterator[Case]:
