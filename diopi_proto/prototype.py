@@ -68,8 +68,8 @@ class Prototype:
             example sums at positions that an index tensor contains. Gradients need not declare it.
         moves_numbers: whether the results consist of elements of the arguments and of constants. A vendor may not flush
             their subnormal numbers to zero, unless the call converts them to another element type.
-        multiplies_matrices: whether the function computes matrix products, convolutions or attention. A vendor may
-            declare the precision of their float32 factors (docs/budgets.md).
+        multiplies_matrices: whether the function computes matrix products, convolutions or attention, or gradients that
+            are matrix products. A vendor may declare the precision of their float32 factors (docs/budgets.md).
         ignored: the arguments that do not affect the results, and the calls in which they do not.
         beyond_pytorch: the element types of arguments and results that the standard accepts and PyTorch does not, by
             parameter name.

@@ -161,7 +161,7 @@ def diopiCholesky(ctx: Context, out: Out, info: Out, mat: In, upper: boolean, ch
     """
 
 
-@prototype(dtypes=(*wide, *complexes))
+@prototype(dtypes=(*wide, *complexes), multiplies_matrices=True)
 def diopiCholeskyBackward(ctx: Context, grad_mat: Out, grad_output: In, L: In, upper: boolean):
     """Compute the gradient of `diopiCholesky` with respect to mat, which is a Hermitian matrix.
 
@@ -202,7 +202,9 @@ def diopiTriangularSolve(
     """
 
 
-@prototype(dtypes=(*wide, *complexes), ignored=[Ignored(("b",), "the solution x is used instead")])
+@prototype(
+    dtypes=(*wide, *complexes), ignored=[Ignored(("b",), "the solution x is used instead")], multiplies_matrices=True
+)
 def diopiTriangularSolveBackward(
     ctx: Context,
     grad_b: Out | None,

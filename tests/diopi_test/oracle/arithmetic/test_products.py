@@ -103,6 +103,15 @@ def test_a_missing_factor_fails_although_tf32_is_declared(function: str) -> None
     assert any(find_failures(case, compute_results(case, rule)) for case in cases)
 
 
+@pytest.mark.parametrize("function", ["diopiCholeskyBackward", "diopiTriangularSolveBackward"])
+def test_gradients_of_decompositions_may_multiply_in_tf32(function: str) -> None:
+    cases = cases_of(function, "float32", "smoke")
+    rule = multiply_rounded(to_tf32)
+    assert any(find_failures(case, compute_results(case, rule)) for case in cases)
+    declared = declare(cases, TF32)
+    assert [problem for case in declared for problem in find_failures(case, compute_results(case, rule))] == []
+
+
 def test_products_of_small_integers_stay_exact() -> None:
     (case,) = [case for case in cases_of("diopiMm", "float32") if case.label == "float32-exact"]
     (declared,) = declare([case], TF32)
