@@ -369,6 +369,7 @@ ATTENTION_TEMPLATES = (
     ATTENTION_LEADING.with_sizes("steps", batch=4, im2col_step=2, queries=2),
     ATTENTION_LEADING.with_sizes("step-by-step", batch=3, im2col_step=1, queries=2),
     ATTENTION_LEADING.with_sizes("one-cell", levels=((1, 1), (1, 1)), queries=7),
+    ATTENTION_LEADING.with_sizes("heads-of-16", head_size=16, queries=2),
     ATTENTION_LEADING.with_sizes("wide-heads", head_size=33, queries=2),
     ATTENTION_LEADING.replace("undefined", domains={"value": half_nan}),
     ATTENTION_LEADING.replace("transposed", layout=transposed, result_layout=strided),

@@ -623,6 +623,7 @@ POOL_TEMPLATES = (
     POOL_LEADING.with_sizes("one-position", kernel=(1,), max_pairs=5),
     POOL_LEADING.with_sizes("one-channel", input_channels=1, rows=15, output_rows=9, max_pairs=9),
     POOL_LEADING.with_sizes("many-channels", input_channels=33),
+    POOL_LEADING.with_sizes("features-of-16", input_channels=16),
     POOL_LEADING.with_sizes("more-results", output_rows=13, max_pairs=7),
     POOL_LEADING.with_sizes("one-row", rows=1, output_rows=4, max_pairs=2, input_channels=9),
     POOL_LEADING.with_sizes("one-result", rows=3, output_rows=1, max_pairs=2, input_channels=9),

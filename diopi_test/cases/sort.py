@@ -403,6 +403,7 @@ SORT_BACKWARD = (
     CaseTemplate("maximum-of-number", AxisSort((), -1, literal(0), keepdim=False)),
     CaseTemplate("nothing-taken", AxisSort((4, 3), 1, positions(4, 0, below=3, distinct_along=1))),
     CaseTemplate("no-rows", AxisSort((0, 3), 1, positions(0, 3, below=3, distinct_along=1))),
+    CaseTemplate("rows-of-16", AxisSort((4, 16), 1, positions(4, 16, below=16, distinct_along=1))),
     CaseTemplate("long", AxisSort((1031,), 0, positions(515, below=1031, distinct_along=0))),
 )
 """The templates of `diopiSortBackward`, except for the large ones.

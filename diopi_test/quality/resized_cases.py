@@ -50,6 +50,20 @@ MAX_CASES = (8, 24)
 PERFECT = 2
 """The first part of the score of a case whose first tensor and first result have an aligned axis."""
 
+WITHOUT_ROWS_OF_16: Mapping[str, str] = {
+    "diopiAmpUpdateScaleInp": "all tensors have one element",
+    "diopiIou3dNms3dMmcv": "a box has 7 numbers, and the results have one element per box that is kept",
+    "diopiIou3dNms3dNormalMmcv": "a box has 7 numbers, and the results have one element per box that is kept",
+    "diopiKnnMmcv": "a point has 3 coordinates, and the results have as many columns as neighbors",
+    "diopiThreeNnMmcv": "a point has 3 coordinates, and the results have 3 columns",
+    "diopiDynamicVoxelizeMmcv": "the first 3 columns of points are coordinates, and a voxel has 3 coordinates",
+    "diopiMinAreaPolygonsMmcv": "a set of points has 18 numbers, and a polygon has 8",
+    "diopiActiveRotatedFilterMmcv": "a kernel has 1 or 3 columns",
+    "diopiActiveRotatedFilterBackwardMmcv": "a kernel has 1 or 3 columns",
+    "diopiConvexGiouMmcv": "a set of points has 18 numbers, a polygon has 8, and a result has 19",
+}
+"""The functions that have no case with a tensor whose rows have a multiple of 16 elements, and the reason."""
+
 MIN_SIZE = 2
 """The smallest size that can be replaced."""
 

@@ -161,6 +161,7 @@ MASKED_SCATTER = (
     CaseTemplate("from-transposed-matrix", replace(PLAIN, source=(4, 3)), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate("from-strided-cube", replace(PLAIN, source=(2, 3, 2)), layout=strided),
     CaseTemplate("from-number", MaskedElements((2, 3), literal([[0, 0, 0], [0, 1, 0]], Dtype.bool), ())),
+    CaseTemplate("rows-of-16", MaskedElements((3, 16), mask(3, 16))),
     CaseTemplate("from-nothing", MaskedElements((2, 3), mask(2, 3, fill=False), (0,))),
     LARGE_PLANE,
     LARGE_MASKED[1].replace(arguments={"source": tensor(PLANE.count + 2, domain=any_value)}),

@@ -187,6 +187,7 @@ RENORM = (
     renorm_template("number", 6, 3, literal(4), 1.0),
     renorm_template("to-nothing", *TABLE_AND_INDICES, 0.0),
     renorm_template("long", 60, 17, row_indices(115, rows=60), 3.0),
+    renorm_template("rows-of-16", 6, 16, literal([5, 0, 3, 2]), 1.0),
     renorm_template("one-column", 6, 1, literal([5, 0, 2]), 1.0),
     # no row is too long, or no long row is selected: the table stays equal, bit for bit
     renorm_template("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(

@@ -111,6 +111,14 @@ def _two_sequences(token_offset: int) -> Mapping[str, Any]:
     }
 
 
+ROW_OF_16: Mapping[str, Any] = {
+    "output_ids": tensor(4, 16, domain=integer_values(1, 9)),
+    "stop_words": literal(np.resize(STOP_WORDS[:8], (16, 2, 7))),
+    "finished": mask(16, period=7),
+    "batch_size": 16,
+}
+"""The arguments of a case with 16 sequences of four random tokens, whose stop words repeat `STOP_WORDS`."""
+
 MANY_HISTORIES: Mapping[str, Any] = {
     "output_ids": tensor(4, 10_007, domain=integer_values(1, 9)),
     "stop_words": literal(np.resize(STOP_WORDS[:8], (10_007, 2, 7))),
@@ -123,6 +131,7 @@ register(
     "diopiStopWordsCriterion",
     templates=(
         stop_template("last", dtypes=DtypeSelection.all, smoke=True),
+        stop_template("rows-of-16", ROW_OF_16),
         *(stop_template(f"step-{step}", {"step": step}, dtypes=DtypeSelection.all) for step in (0, 1, 2)),
         stop_template(
             "all-finished",
@@ -209,6 +218,7 @@ register(
     templates=(
         length_template("some", LIMITS, NONE_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
         length_template("some-more", LIMITS, SOME_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
+        length_template("rows-of-16", (*LIMITS, 3, 9, 5, 6, 1), mask(16), 5),
         length_template("none", LIMITS, NONE_FINISHED, 1, dtypes=DtypeSelection.all),
         length_template("one", LIMITS, NONE_FINISHED, 2),
         length_template("all-but-one", LIMITS, NONE_FINISHED, 8),

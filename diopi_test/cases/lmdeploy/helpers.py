@@ -196,6 +196,7 @@ register(
         padding_template("narrow", (2, 3, 0, 4), 4, dtypes=(I32,)),
         padding_template("wide", (2**33, 3, 2**32, 7), 2**34, dtypes=(I64,)),
         padding_template("two", (4, 9), 12, dtypes=DtypeSelection.all),
+        padding_template("rows-of-16", (3, 7, 1, 5, 7, 2, 6, 4, 5, 6, 1, 7, 2, 3, 4, 0), 7),
         padding_template("one", (4,), 6),
         padding_template("no-padding", (5, 5, 5, 5), 5),
         padding_template("all-padding", (0, 3, 0, 1), 3),

@@ -190,6 +190,7 @@ def pooling_templates(backward: bool) -> list[CaseTemplate]:
             box_count=3, points=15, channels=2, method=mean_method, domain=dense, layout=transposed, **all_dtypes
         ),
         "equal-features": dict(points=30, domain=dense, features=choice([1.5, 0.5])),
+        "features-of-16": dict(box_count=2, points=15, channels=16, domain=dense),
         "one-channel": dict(box_count=4, channels=1, method=mean_method, domain=dense),
         "overlapping-boxes": dict(box_count=6, points=30, domain=dense, method=mean_method),
         "many": dict(box_count=3, points=200, channels=5, grid=(3, 3, 3), slots=9, domain=dense),

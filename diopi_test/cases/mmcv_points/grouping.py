@@ -198,7 +198,7 @@ register(
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
-    templates=(*selection_templates(5), *LARGE_SELECTIONS),
+    templates=(*selection_templates(5), SELECTION_LEADING.with_sizes("points-of-16", shape=(16,)), *LARGE_SELECTIONS),
     derive=interpolation_arguments,
     non_discriminating=SINGLE_POINT_REASONS,
 )

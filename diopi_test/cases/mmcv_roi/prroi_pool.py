@@ -77,6 +77,7 @@ PRROI_TEMPLATES = (
     REGION_LEADING.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
     REGION_LEADING.with_sizes("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
     REGION_LEADING.with_sizes("many-channels", shape=(2, 9, 5, 4)),
+    REGION_LEADING.with_sizes("width-of-16", shape=(2, 2, 4, 16)),
     REGION_LEADING.replace("channels-last", **same_layout(channels_last)),
     REGION_LEADING.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
     REGION_LEADING.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
