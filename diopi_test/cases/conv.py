@@ -1,4 +1,8 @@
-"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form."""
+"""Cases of convolutions and transposed convolutions, their gradients, and the functions im2col and col2im.
+
+A template describes cases that differ only in their element type. The `sizes` of the templates are `Convolution`
+objects. They have three spatial axes; functions with two spatial axes use the last two.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +25,22 @@ from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expa
 from diopi_test.cases.windows import WINDOWS
 
 Sizes = tuple[int, ...]
-"""The sizes of a tensor, or of a window along each axis."""
+"""The sizes of a tensor, or one number per spatial axis, such as the stride."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Convolution:
-    """The sizes and attributes of a convolution. Tuples describe depth, height and width.
+    """The sizes and attributes of a convolution or a transposed convolution.
 
-    A convolution with two spatial axes takes the last two entries of a tuple.
+    Tuples with three entries describe depth, height and width.
 
     Attributes:
         input: The spatial sizes of the input.
         kernel: The spatial sizes of the kernel.
-        stride, padding, dilation, output_padding, groups: The arguments of the functions.
-        channels: The numbers of channels of the input and of the result.
+        stride, padding, dilation, groups: The arguments of these names.
+        output_padding: The argument of transposed convolutions: how many elements are added to the end of each axis of
+            the result. Convolutions ignore it.
+        channels: The number of channels of the input and the number of channels of the result.
         batch: The number of samples; None for an input without a batch axis.
         bias: Whether the call has a bias.
     """
@@ -51,13 +57,13 @@ class Convolution:
     bias: bool = True
 
     def with_rank(self, rank: int) -> Convolution:
-        """Return the convolution over the last `rank` spatial axes."""
+        """Return a copy that has only the last `rank` spatial axes."""
         lists = "input", "kernel", "stride", "padding", "dilation", "output_padding"
         return replace(self, **{name: getattr(self, name)[-rank:] for name in lists})
 
     @property
     def batch_shape(self) -> Sizes:
-        """Return a tuple of the size of the batch axis; an empty tuple if there is no batch axis."""
+        """Return the leading part of the shapes of input and result: (batch,), or () if there is no batch axis."""
         return () if self.batch is None else (self.batch,)
 
     def result_sizes(self) -> Sizes:
@@ -71,7 +77,14 @@ class Convolution:
         return tuple((size - 1) * step - 2 * pad + far * (k - 1) + more + 1 for size, k, step, pad, far, more in axes)
 
     def shapes(self, is_transposed: bool) -> dict[str, Sizes]:
-        """Return the shapes of `grad_output`, `input`, `weight` and `bias` by name, for either kind of convolution."""
+        """Return the shapes of the tensors `grad_output`, `input`, `weight` and `bias` by name.
+
+        Args:
+            is_transposed: Whether to return the shapes of a transposed convolution instead of those of a convolution.
+
+        Returns:
+            The shapes. The shape of `grad_output` is also that of the result.
+        """
         incoming, outgoing = self.channels
         outer, inner = (incoming, outgoing) if is_transposed else (outgoing, incoming)
         return {
@@ -87,21 +100,21 @@ class Convolution:
 
 
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
-"""The names of the attributes of a convolution."""
+"""The names of the fields of `Convolution` that are arguments of the functions."""
 
 
 def with_further_dtypes(
     dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Convolution]
 ) -> tuple[CaseTemplate[Convolution], ...]:
-    """Return the templates with other element types.
+    """Return copies of the templates in float32, some of them also in other element types.
 
     Args:
-        dtypes: The further element types.
-        step: The first template and every `step`-th after it have these types in addition to float32.
+        dtypes: The other element types.
+        step: The first template and every `step`-th template after it are also in `dtypes`.
         *templates: The templates.
 
     Returns:
-        The new templates.
+        The copies.
     """
     return tuple(
         template.replace(dtypes=(Dtype.float32, *(() if number % step else dtypes)))
@@ -112,11 +125,13 @@ def with_further_dtypes(
 def with_domain(
     template: CaseTemplate[Convolution], words: str, domain: Domain, **changes: Any
 ) -> CaseTemplate[Convolution]:
-    """Return a copy of a template with another domain, without smoke cases.
+    """Return a copy of a template that has another domain and no smoke cases.
+
+    A domain is a distribution or a set of values, from which the elements of a tensor are drawn.
 
     Args:
         template: The template.
-        words: The end of the new label; empty to keep the label.
+        words: The end of the new label, after a dash; empty to keep the label.
         domain: The domain of all tensors.
         **changes: New values of other fields.
 
@@ -152,7 +167,7 @@ IN_ALL_DTYPES = (
         layout=channels_last,
     ),
 )
-"""Templates in every element type."""
+"""Templates of all convolutions and gradients in every element type."""
 
 IN_SOME_DTYPES = with_further_dtypes(
     (Dtype.float16,),
@@ -199,7 +214,11 @@ IN_SOME_DTYPES = with_further_dtypes(
     ),
     CaseTemplate("wide", Convolution(input=(1, 2, 131), kernel=(1, 2, 3), channels=(2, 2), batch=1)),
 )
-"""Templates in float32 and a few of them also in float16."""
+"""Templates of all convolutions and gradients in float32, every second of them also in float16.
+
+In the templates "order-of-…", the attribute has another value on the last axis, and all axes have equal sizes. The
+order in which a function applies the values of the attribute to the axes therefore changes only the result's values.
+"""
 
 TRANSPOSED = with_further_dtypes(
     (Dtype.float16,),
@@ -212,23 +231,23 @@ TRANSPOSED = with_further_dtypes(
         "output-padding-no-bias", Convolution(stride=(2, 2, 3), output_padding=(1, 0, 2), input=(2, 3, 2), bias=False)
     ),
 )
-"""Further templates for transposed convolutions."""
+"""Further templates of transposed convolutions and their gradients, with output padding."""
 
 LONG_GRADIENT_SUMS = CaseTemplate(
     "accumulated-positions", Convolution(channels=(1, 2), input=(1, 33, 35), kernel=(1, 1, 2), batch=1)
 )
-"""An image for which the gradients of kernel and bias are long sums."""
+"""A template of an image so large that the gradients of weight and bias are sums of many terms."""
 
 LONG_SUMS = CaseTemplate(
     "accumulated", Convolution(channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3), batch=1, bias=False)
 )
-"""A convolution whose results are long sums, which grow with each addend if the addends are positive."""
+"""A template of a convolution whose results are sums of many terms."""
 
 _EQUAL_SHAPES = CaseTemplate(
     "alike",
     Convolution(input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 1), channels=(1, 2), batch=1),
 )
-"""A convolution whose result keeps its shape when one of the attributes changes as in EQUAL_SHAPES."""
+"""The first template of `EQUAL_SHAPES`."""
 
 EQUAL_SHAPES = (
     _EQUAL_SHAPES,
@@ -236,10 +255,14 @@ EQUAL_SHAPES = (
     _EQUAL_SHAPES.with_sizes("alike-padding", padding=(0, 0, 0)),
     _EQUAL_SHAPES.with_sizes("alike-dilation", dilation=(2, 2, 2)),
 )
-"""Four convolutions with the same shapes of input, kernel and result. The last three change one attribute each."""
+"""Templates of four convolutions that have the same shapes of input, kernel and result.
+
+Each of the last three changes one attribute of the first. A vendor that caches the first call by the shapes only then
+fails.
+"""
 
 GRADIENT_NAMES = ("grad_input", "grad_weight", "grad_bias")
-"""The names of the results of gradients."""
+"""The names of the results of the gradient functions."""
 
 GROUPED = (
     CaseTemplate("groups-4", Convolution(channels=(8, 12), groups=4, input=(2, 5, 4))),
@@ -251,7 +274,7 @@ GROUPED = (
         Convolution(**WINDOWS["dilation-2-stride-2"].attributes, input=(3, 5, 4), channels=(16, 8), groups=8),
     ),
 )
-"""Convolutions with more groups and with several input and output channels in each."""
+"""Templates with 4 to 16 groups and different numbers of channels per group."""
 
 SPECIAL_PATHS = (
     CaseTemplate(
@@ -273,9 +296,14 @@ SPECIAL_PATHS = (
 
 
 def windowed_templates(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
-    """Yield convolutions with the windows of real models.
+    """Yield templates of convolutions with the windows of real models (`WINDOWS`).
 
-    The input of a transposed convolution has the size of the result of the convolution that it transposes.
+    Args:
+        is_transposed: Whether the templates are for transposed convolutions, whose inputs have the sizes of the results
+            of convolutions.
+
+    Yields:
+        One template per window.
     """
     for label, window in WINDOWS.items():
         size = window.COUNTS if is_transposed else window.lengths
@@ -312,17 +340,27 @@ LARGE_CONVOLUTIONS = (
         ),
     ),
 )
-"""The templates of convolutions in the level `large`."""
+"""The templates of all convolutions and gradients with large sizes."""
 
 STEM = CaseTemplate(
     "stem",
     Convolution(input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1),
 )
-"""The first layer of a network. Transposed convolutions do not use it: their result would have a million elements."""
+"""A large template with the attributes of the first layer (the stem) of many networks for images.
+
+Transposed convolutions do not use it, because their result would have a million elements.
+"""
 
 
 def _arguments(prototype: Prototype) -> Derive[Convolution]:
-    """Return the function that derives the arguments of convolutions and of their gradients from a template."""
+    """Return the function that derives the arguments of a call from a template, for `expand`.
+
+    Args:
+        prototype: The prototype of a convolution, a transposed convolution or a gradient.
+
+    Returns:
+        A function of a template and an element type, which returns the arguments by name.
+    """
     rank = 2 if "2d" in prototype.name else 3
     attributes = [p.name for p in prototype.arguments if p.name in ATTRIBUTES]
 
@@ -342,34 +380,41 @@ def _arguments(prototype: Prototype) -> Derive[Convolution]:
 
 
 def _vector_layout(template: CaseTemplate[Convolution]) -> Layout:
-    """Return the layout of vectors that goes with the template's layout."""
+    """Return the layout of the bias, a vector: strided if the template's layout is strided, otherwise contiguous."""
     return strided if template.layout is strided else contiguous
 
 
 def _with_results(template: CaseTemplate[Convolution]) -> CaseTemplate[Convolution]:
-    """Return the template with results in its layout; the bias gradient is a vector, or omitted if there is no bias."""
+    """Return a copy of the template whose results have the layout of its arguments.
+
+    The result `grad_bias` has the layout of a vector. It is omitted if the call has no bias.
+    """
     bias = ResultOverride(layout=_vector_layout(template)) if template.sizes.bias else None
     return template.replace(result_layout=template.layout, results={"grad_bias": bias, **template.results})
 
 
 def _common_templates(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convolution]]:
-    """Yield templates for convolutions and gradients.
+    """Yield the templates that a function shares with its gradient.
 
-    In the last template but one, the argument `first` begins with an infinity and ends with a NaN. In the last
-    template, it is an expanded view.
+    Args:
+        prototype: The prototype of the function or gradient.
+        first: The name of the first tensor argument. In one template, this tensor begins with infinity and ends with
+            NaN. In another template, it is an expanded view, in which several elements share memory.
+
+    Yields:
+        The templates.
     """
     yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
     yield from (with_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
     plain = IN_ALL_DTYPES[0].replace(smoke=False)
     yield plain.replace("plain-special", domains={first: partly_infinite})
-    view = replace(
-        _arguments(prototype)(plain, Dtype.float32)[first], layout=expanded
-    )  # the gradient of a sum is an expanded view
+    # PyTorch passes an expanded view for grad_output if the result of a convolution is summed up.
+    view = replace(_arguments(prototype)(plain, Dtype.float32)[first], layout=expanded)
     yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
 
 
 def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
-    """Yield templates with further attributes for convolutions and their gradients."""
+    """Yield the templates with the windows of real models, with many groups, and with large sizes."""
     yield from (*windowed_templates(_is_transposed(prototype)), *GROUPED, *SPECIAL_PATHS)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
         yield template.replace(large=True)
@@ -377,7 +422,7 @@ def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolutio
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of convolutions and of transposed convolutions."""
+    """Return the cases of a convolution or a transposed convolution."""
     long_sums = with_domain(LONG_SUMS, "", integer_values(1, 7), dtypes=half, exact=True)
     templates = [*_common_templates(prototype, "input"), long_sums, *_further_templates(prototype)]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
@@ -385,7 +430,7 @@ def convolutions_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
-    """Return the template without the gradients that the caller does not request."""
+    """Return a copy of a template in which the caller does not request the results `absent`, without smoke cases."""
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, results=dict.fromkeys(absent), smoke=False)
 
@@ -397,7 +442,7 @@ def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> Case
     "diopiConvTranspose3dBackward",
 )
 def gradients_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the gradients of input, weight and bias."""
+    """Return the cases of a function that computes the gradients of input, weight and bias."""
     long_sums = LONG_SUMS.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common_templates(prototype, "grad_output"),
@@ -419,7 +464,7 @@ def gradients_cases(prototype: Prototype) -> Iterator[Case]:
     return half_sums.reveal_half_sums(cases, half_sums.terms_of_gradients)
 
 
-# Unrolled
+# Patches: im2col copies the patches of an image to the columns of a matrix, and col2im adds such columns to an image.
 
 PATCHES = (
     CaseTemplate("plain", Convolution(input=(1, 4, 5), kernel=(1, 3, 2)), dtypes=DtypeSelection.all, smoke=True),
@@ -451,38 +496,37 @@ PATCHES_IN_SOME_DTYPES = with_further_dtypes(
     CaseTemplate("no-batch", Convolution(batch=0)),
     CaseTemplate("long", Convolution(input=(1, 17, 16), channels=(2, 2), padding=(0, 1, 0), batch=1)),
 )
-"""The templates of im2col and col2im in float32, and a few also in float16 or complex64."""
-
+"""The templates of im2col and col2im in float32, every third of them also in float16 and complex64."""
 
 LARGE_UNROLLED_SIZES = Convolution(
     input=(1, 67, 41), kernel=(1, 3, 5), stride=(1, 1, 2), padding=(0, 1, 2), channels=(7, 7)
 )
-"""The sizes of a large unrolled convolution."""
+"""The sizes of a large call of im2col or col2im."""
 
 LARGE_UNROLLED = CaseTemplate("images", LARGE_UNROLLED_SIZES, large=True)
-"""A large template of both functions."""
+"""A large template of im2col and col2im in float32."""
 
 FLOAT16_IMAGE = LARGE_UNROLLED.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
-"""A large template of both functions in float16."""
+"""A large template of im2col and col2im in float16."""
 
 LARGE_IM2COL = (
     LARGE_UNROLLED,
     FLOAT16_IMAGE.replace("half-far-apart", layout=strides(100_003, 20_011, 263, 2)),
 )
-"""The templates of `diopiIm2Col` in the level `large`."""
+"""The large templates of `diopiIm2Col`."""
 
 LARGE_COL2IM = (LARGE_UNROLLED, FLOAT16_IMAGE.replace("half"))
-"""The templates of `diopiCol2Im` in the level `large`."""
+"""The large templates of `diopiCol2Im`."""
 
 
 def _columns_layout(template: CaseTemplate[Convolution]) -> Layout:
-    """Return the layout of the unrolled patches for the layout of the images."""
+    """Return the layout of the matrix of patches: that of the images, or transposed for images in channels-last."""
     return transposed if template.layout is channels_last else template.layout
 
 
 @cases_for("diopiIm2Col", "diopiCol2Im")
 def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of im2col and of col2im, which adds up overlapping patches."""
+    """Return the cases of im2col, or of col2im, which adds up elements where patches overlap."""
     unrolls = prototype.name == "diopiIm2Col"
 
     def arguments(template: CaseTemplate[Convolution], dtype: Dtype) -> Mapping[str, Any]:
@@ -518,7 +562,7 @@ CaseFacts(attribute_changes={"float32-plain": [{"kernel_size": (2, 3)}, {"dilati
 
 
 def _lacks_batch_axis(prototype: Prototype, case: Case) -> bool:
-    """Return whether the input has no batch axis."""
+    """Return whether the input of the case has no batch axis, and so one axis less than the weight."""
     return len(case.arguments["input"].shape) < len(case.arguments["weight"].shape)
 
 

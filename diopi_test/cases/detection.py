@@ -1,4 +1,9 @@
-"""Cases of non-maximum suppression of boxes, and of pooling in regions of interest (RoI align)."""
+"""Cases of non-maximum suppression of boxes, and of pooling in regions of interest (RoI align).
+
+A template describes cases that differ only in their element type. A domain is a distribution or a set of values, from
+which the elements of a tensor are drawn. A case is non-discriminating if an implementation with a coarse error passes
+it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,15 @@ F16, F32, F64 = Dtype.float16, Dtype.float32, Dtype.float64
 
 
 def _boxes(values: Values) -> Any:
-    """Return the boxes (x1, y1, x2, y2) for the argument values `_corners` (x1, y1) and `_extents` (width, height)."""
+    """Return the boxes for the values of the arguments `_corners` and `_extents`.
+
+    Args:
+        values: The values of the arguments by name. `_corners` has rows (x1, y1), and `_extents` has rows (width,
+            height).
+
+    Returns:
+        An array with rows (x1, y1, x2, y2).
+    """
     return np.concatenate([values["_corners"], values["_corners"] + values["_extents"]], -1)
 
 
@@ -44,11 +57,11 @@ def boxes_template(
 ) -> CaseTemplate:
     """Return a template of non-maximum suppression of random boxes.
 
-    The coordinates are small integers, so that every element type represents the areas exactly, unless the template has
-    other domains.
+    Unless the template has other domains, the coordinates are small integers, so that every element type represents the
+    areas exactly.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         n: The number of boxes.
         threshold: The overlap (intersection over union) above which a box is suppressed.
         extents: The minimum and maximum width and height.
@@ -70,7 +83,15 @@ def boxes_template(
 
 
 def half_box_template(label: str, threshold: float) -> CaseTemplate:
-    """Return a template of non-maximum suppression of two boxes, whose overlap is 0.5."""
+    """Return a template of non-maximum suppression of two boxes whose overlap (intersection over union) is exactly 0.5.
+
+    Args:
+        label: The label of the case without the element type.
+        threshold: The overlap above which a box is suppressed.
+
+    Returns:
+        The template.
+    """
     arguments: Arguments = {
         "boxes": tensor(2, 4, compute=lambda values: [[1, 1, 3, 2], [1, 1, 2, 2]]),
         "confidence": tensor(2, compute=lambda values: [0.25, 0.75]),
@@ -80,7 +101,7 @@ def half_box_template(label: str, threshold: float) -> CaseTemplate:
 
 
 SCATTERED = {"_corners": integer_values(-60, 60)}
-"""Corners so far apart that few boxes overlap."""
+"""The domain of corners that are so far apart that few boxes overlap."""
 
 SUPPRESSIONS = (
     boxes_template("half", 30, 0.5, dtypes=DtypeSelection.all, smoke=True),
@@ -106,8 +127,7 @@ ALL_KEPT_REASONS = {
     "single": "a single box is always kept",
     "not-above": "both boxes are kept, as if they did not overlap",
 }
-"""Reasons why wrong results can pass some cases (`non_discriminating`), by label."""
-
+"""The reasons why cases are non-discriminating, by label."""
 
 register("diopiNms", templates=SUPPRESSIONS, non_discriminating=ALL_KEPT_REASONS)
 
@@ -121,11 +141,16 @@ class Pooling:
 
     Attributes:
         shape: The shape of the features: samples, channels, height and width.
-        bins: The numbers of bins along the height and the width.
+        bins: The numbers of bins into which a region is divided along the height and along the width. The function
+            averages the features in each bin.
         regions: The number of regions.
-        scale, ratio, aligned: The arguments spatial_scale, sampling_ratio and aligned.
-        extent: The minimum and maximum size of a region, in elements per bin.
-        starts: The minimum and maximum coordinate at which a region starts, as a fraction of the size of the features.
+        scale: The argument spatial_scale, by which the coordinates of regions are multiplied.
+        ratio: The argument sampling_ratio: the number of points per bin and axis at which the function samples the
+            features. If it is not positive, the number depends on the size of the region.
+        aligned: The argument aligned: whether coordinates are shifted by half an element.
+        extent: The minimum and maximum size of a random region, in elements per bin.
+        starts: The minimum and maximum coordinate at which a random region starts, as a fraction of the size of the
+            features.
     """
 
     shape: tuple[int, int, int, int] = (2, 2, 6, 5)
@@ -138,7 +163,14 @@ class Pooling:
     starts: tuple[float, float] = (-0.2, 0.7)
 
     def drawn_regions(self, layout: Layout) -> Mapping[str, TensorTemplate]:
-        """Return the argument `rois`, random regions in all samples, and the tensors from which it is computed."""
+        """Return the argument `rois`, which contains random regions, and the tensors from which it is computed.
+
+        Args:
+            layout: The layout of `rois`.
+
+        Returns:
+            The tensor templates by name.
+        """
         return {
             "_starts": tensor(self.regions, 2, domain=uniform(*self.starts), dtype=F64),
             "_sizes": tensor(self.regions, 2, domain=uniform(*self.extent), dtype=F64),
@@ -146,7 +178,7 @@ class Pooling:
         }
 
     def _regions(self, values: Values) -> Any:
-        """Return the regions, as rows (sample, x1, y1, x2, y2), for the argument values `_starts` and `_sizes`.
+        """Return the regions, as rows (sample, x1, y1, x2, y2), for the values of the arguments `_starts` and `_sizes`.
 
         If `ratio` is 0 or negative, the number of sampled points depends on the size of a region. The sizes then keep
         away from integers per bin, at which this number changes.
@@ -178,8 +210,8 @@ def pooling_template(
     """Return a template of RoI align and of its gradient.
 
     Args:
-        label: The label of the cases.
-        sizes: The sizes and attributes.
+        label: The label of the cases without the element type.
+        sizes: The sizes and attributes of the call.
         rois: The layout of random regions.
         regions_of_interest: The regions, as rows (sample, x1, y1, x2, y2); None for random regions.
         **fields: Further fields of the template. `layout` is the layout of the other tensors.
@@ -202,16 +234,19 @@ def pooling_template(
 
 
 WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
-"""Small integers, whose averages are exact."""
+"""Domains of features and gradients: small integers, whose averages are exact."""
 
 EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
 """Fields of templates without rounding errors."""
 
 HALVES = [1, 0, 2, 8, 10], [0, 4, 2, 8, 6]
-"""Regions whose samples lie at multiples of half an element."""
+"""Two regions, as rows (sample, x1, y1, x2, y2), whose sampled points lie at multiples of half an element."""
 
 EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
-"""Regions with samples at −1 and at the size of each axis, the last positions that count, and in the middle."""
+"""Two regions whose sampled points lie at −1 and at the size of each axis, and between them.
+
+Points further outside do not contribute to the result.
+"""
 
 POOLINGS = (
     pooling_template("aligned", Pooling(shape=(2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
@@ -262,8 +297,7 @@ POOLINGS = (
 """The templates of RoI align and of its gradient."""
 
 NAN_SAMPLE = pooling_template("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
-"""A template in which one of two samples contains only NaN, and the regions lie inside the samples."""
-
+"""A template in which one of two samples contains only NaN, and all regions lie inside the samples."""
 
 register("diopiRoiAlign", templates=(NAN_SAMPLE, *POOLINGS))
 register("diopiRoiAlignBackward", templates=POOLINGS)

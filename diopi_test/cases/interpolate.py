@@ -1,4 +1,8 @@
-"""Cases of resizing images, lines and volumes, of its gradients, and of sampling at the points of a grid."""
+"""Cases of resizing lines, images and volumes, of its gradients, and of sampling at the points of a grid.
+
+A template describes cases that differ only in their element type. A domain is a distribution or a set of values, from
+which the elements of a tensor are drawn.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +36,14 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 F16 = (Dtype.float16,)
-"""The element types of large half-precision cases."""
+"""The element types of templates in float16 only."""
 
 # Resizing
 
 
 @dataclass(frozen=True)
 class Resizing:
-    """The sizes of a call that resizes an input.
+    """The sizes of a template that resizes an input.
 
     Attributes:
         shape: The shape of the input: samples, channels, and one to three spatial sizes.
@@ -53,13 +57,13 @@ class Resizing:
 def resize_template(
     label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Unpack[TemplateFields]
 ) -> CaseTemplate[Resizing]:
-    """Return a template that resizes an input.
+    """Return a template of a function that resizes an input, or of its gradient.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         shape: The shape of the input: samples, channels, and one to three spatial sizes.
         size: The spatial sizes of the result.
-        domain: The domain of the input, or of the gradient of the result; None for the default of the function.
+        domain: The domain of the input, or of the gradient of the result; None for the default of `resize_cases`.
         **fields: Further fields of the template.
 
     Returns:
@@ -72,16 +76,15 @@ def resize_template(
 def resize_cases(
     prototype: Prototype, templates: Iterable[CaseTemplate[Resizing]], domain: Domain, sets_result_dtype: bool = False
 ) -> Iterator[Case]:
-    """Return the cases of resizing or of its gradient.
+    """Return the cases of a function that resizes an input, or of its gradient.
 
     For the gradient, a template's `layout` applies to the result, and its `result_layout` to `grad_output`.
 
     Args:
-        prototype: the function.
-        templates: the templates of its cases.
-        domain: the domain of the elements for templates that have none.
-        sets_result_dtype: whether the cases set the element type of the result: the type under test, except in exact
-            cases.
+        prototype: The prototype of the function.
+        templates: The templates of its cases.
+        domain: The domain of the elements for templates that have none.
+        sets_result_dtype: Whether cases, except exact ones, state explicitly that the result has the type under test.
 
     Returns:
         The cases.
@@ -149,10 +152,13 @@ FURTHER_RATIOS = (
     resize_template("volume-odd", (1, 1, 3, 11, 2), (13, 4, 7)),
     resize_template("volume-up-9", (1, 1, 1, 2, 3), (9, 18, 5)),
 )
-"""Templates with unusual ratios of the sizes of input and result: large, odd, or near 1."""
+"""Templates with unusual ratios of the sizes of input and result: odd factors, fractions, or close to 1."""
 
 NAN_CHANNEL = resize_template("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
-"""A template in which one input channel contains only NaN; so must this channel of the result, even for weights 0."""
+"""A template in which one of the two channels contains only NaN.
+
+The same channel of the result must contain only NaN, although some elements of the input have the weight 0.
+"""
 
 
 @cases_for("diopiUpsampleNearest")
@@ -165,7 +171,10 @@ def upsample_nearest_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiUpsampleNearestBackward")
 def upsample_nearest_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the gradient of nearest-neighbor resizing, which adds up the gradients of all copies."""
+    """Return the cases of the gradient of nearest-neighbor resizing.
+
+    It adds up the gradients of all elements of the result that are copies of one element of the input.
+    """
     view = resize_template("expanded", (1, 2, 2, 3), (5, 4), result_layout=expanded)
     exact = resize_template(
         "exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
@@ -174,7 +183,7 @@ def upsample_nearest_backward_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 MODES = {3: ["linear"], 4: ["bilinear", "bicubic"], 5: ["trilinear"]}
-"""The modes by rank of the input."""
+"""The modes of interpolation that the functions accept, by the rank of the input."""
 
 LINEAR = (
     resize_template("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
@@ -200,28 +209,28 @@ LINEAR = (
     resize_template("line", (3, 5, 4097), (5_003,), large=True),
     resize_template("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, large=True),
 )
-"""Templates of linear and cubic interpolation, without the mode."""
+"""Templates of linear and cubic interpolation, to which `templates_in_every_mode` adds the mode."""
 
 EXACT: Mapping[str, tuple[Shape, Shape]] = {
     "exact": ((1, 3, 3, 5), (6, 10)),
     "exact-line": ((2, 3, 5), (10,)),
     "exact-volume": ((1, 2, 2, 3, 5), (4, 3, 10)),
 }
-"""By label, the shape of the input and the spatial sizes of the result, for which every weight is exact.
+"""By label, the shape of an input and the spatial sizes of a result for which every interpolation weight is exact.
 
-With integer inputs, every result is exact, too.
+With small integers as input, every result is exact as well.
 """
 
 
 def templates_in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTemplate[Resizing]]:
-    """Yield the template for each mode that its rank allows (`MODES`), with and without aligned corners."""
+    """Yield copies of a template: one per mode that its rank allows (`MODES`) and per value of `align_corners`."""
     for mode in MODES[len(template.sizes.shape)]:
         for suffix, align_corners in (("", False), ("-corners", True)):
             yield template.replace(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
 
 
 def exact_linear_templates() -> Iterator[CaseTemplate[Resizing]]:
-    """Yield templates whose interpolation weights and sums are exact."""
+    """Yield templates of linear interpolation whose weights and sums have no rounding errors (`EXACT_SIZES`)."""
     for label, (shape, size) in EXACT.items():
         template = resize_template(
             label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
@@ -260,14 +269,16 @@ def sampling_templates(
 ) -> Iterator[CaseTemplate]:
     """Yield templates that sample an input at the points of a grid, in both modes.
 
+    Coordinates of the grid are relative: −1 and 1 are the ends of an axis of the input.
+
     Args:
-        label: the label of the cases, before the mode.
-        shape: the shape of the input.
-        grid_sizes: the spatial sizes of the grid, and of the result.
-        layouts: the layouts of input and grid.
-        domain: the domain of the input in bilinear mode.
-        max_coordinate: the largest absolute coordinate in bilinear mode.
-        **fields: further fields of the templates.
+        label: The start of the label; a dash and the mode follow.
+        shape: The shape of the input: samples, channels, and two or three spatial sizes.
+        grid_sizes: The spatial sizes of the grid and of the result.
+        layouts: The layout of the input and the layout of the grid.
+        domain: The domain of the input in bilinear mode; None for the standard normal distribution.
+        max_coordinate: The largest absolute coordinate in bilinear mode.
+        **fields: Further fields of the templates.
 
     Yields:
         A template for bilinear sampling, and one for the nearest element.
@@ -284,32 +295,34 @@ def sampling_templates(
 
 
 FRACTIONS = "_where"
-"""The name of the argument with the random fractions from which a grid is computed. The name seeds the fractions."""
+"""The name of the argument with the random fractions from which a grid is computed.
+
+Do not rename it: the name is part of the seed of the fractions.
+"""
 
 
 def grid_near_elements(grid_shape: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
-    """Return the grid argument and the random fractions from which it is computed.
+    """Return the argument `grid` and the random fractions from which it is computed.
 
     Each point of the grid is at most 0.35 index steps from an integer index along each axis. Rounding therefore does
     not change which element is nearest.
 
     Args:
-        grid_shape: the shape of the grid.
-        sizes: the spatial sizes of the input.
-        layout: the layout of the grid.
+        grid_shape: The shape of the grid, whose last axis contains the coordinates of a point.
+        sizes: The spatial sizes of the input.
+        layout: The layout of the grid.
 
     Returns:
         The two arguments by name.
     """
 
     def coordinates_near_elements(values: Values) -> Any:
-        """Return the coordinates of the grid's points for the random fractions in [0, 1)."""
+        """Return the coordinates of the points for the random fractions in [0, 1), which are among `values`."""
         indices = values[FRACTIONS] * (np.array(sizes) + 1) - 1  # from −1 to the size
         nearest = np.rint(indices)
         indices_near_elements = nearest + np.clip(indices - nearest, -0.35, 0.35)
-        return ((2 * indices_near_elements + 1) / np.array(sizes) - 1)[
-            ..., ::-1
-        ]  # the coordinate of the last axis is first
+        coordinates = (2 * indices_near_elements + 1) / np.array(sizes) - 1
+        return coordinates[..., ::-1]  # a point begins with the coordinate along the last axis
 
     fractions = TensorSpec(grid_shape, Dtype.float64, uniform(0, 1))
     return {FRACTIONS: fractions, "grid": tensor(*grid_shape, layout=layout, compute=coordinates_near_elements)}
@@ -318,9 +331,17 @@ def grid_near_elements(grid_shape: Shape, sizes: Shape, layout: Layout) -> dict[
 def exact_sampling_template(
     label: str, mode: str, coordinates: Sequence[float], **fields: Unpack[TemplateFields]
 ) -> CaseTemplate:
-    """Return a template that samples an input of integers at random pairs of `coordinates`.
+    """Return a template whose results have no rounding error.
 
-    Every interpolation weight must be exact for these coordinates, because the cases are exact.
+    Args:
+        label: The start of the label; a dash and the mode follow.
+        mode: "bilinear" or "nearest".
+        coordinates: Coordinates for which every interpolation weight is exact. The points of the grid are random pairs
+            of them, and the input consists of small integers.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
     """
     grid = tensor(1, len(coordinates), len(coordinates), 2, domain=choice(coordinates))
     arguments: Arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
@@ -328,13 +349,13 @@ def exact_sampling_template(
 
 
 EIGHTHS = [number / 8 for number in range(-12, 13)]
-"""Coordinates that are multiples of ⅛."""
+"""Coordinates from −1.5 to 1.5 that are multiples of ⅛."""
 
 HALVES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
-"""Coordinates that include indices exactly halfway between two elements."""
+"""Coordinates of which some lie exactly halfway between two elements, so that rounding to even decides."""
 
 FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
-"""Coordinates of which many are far outside the image."""
+"""Coordinates of which some are far outside the input, up to 10^12, which int32 does not represent."""
 
 SAMPLINGS = (
     *sampling_templates("plane", (2, 2, 4, 3), (3, 2), **SMOKE_IN_ALL_DTYPES),
