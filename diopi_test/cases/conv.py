@@ -58,8 +58,8 @@ class Convolution:
 
     def with_rank(self, rank: int) -> Convolution:
         """Return a copy that has only the last `rank` spatial axes."""
-        lists = "input", "kernel", "stride", "padding", "dilation", "output_padding"
-        return replace(self, **{name: getattr(self, name)[-rank:] for name in lists})
+        tuple_names = "input", "kernel", "stride", "padding", "dilation", "output_padding"
+        return replace(self, **{name: getattr(self, name)[-rank:] for name in tuple_names})
 
     @property
     def batch_shape(self) -> Sizes:
@@ -69,12 +69,14 @@ class Convolution:
     def result_sizes(self) -> Sizes:
         """Return the spatial sizes of the convolution's result."""
         axes = zip(self.input, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        return tuple((size + 2 * pad - spread * (k - 1) - 1) // step + 1 for size, k, step, pad, spread in axes)
+        return tuple((size + 2 * pad - dilation * (k - 1) - 1) // step + 1 for size, k, step, pad, dilation in axes)
 
     def transposed_result_sizes(self) -> Sizes:
         """Return the spatial sizes of the transposed convolution's result."""
         axes = zip(self.input, self.kernel, self.stride, self.padding, self.dilation, self.output_padding, strict=True)
-        return tuple((size - 1) * step - 2 * pad + far * (k - 1) + more + 1 for size, k, step, pad, far, more in axes)
+        return tuple(
+            (size - 1) * step - 2 * pad + dilation * (k - 1) + extra + 1 for size, k, step, pad, dilation, extra in axes
+        )
 
     def shapes(self, is_transposed: bool) -> dict[str, Sizes]:
         """Return the shapes of the tensors `grad_output`, `input`, `weight` and `bias` by name.
@@ -85,17 +87,17 @@ class Convolution:
         Returns:
             The shapes. The shape of `grad_output` is also that of the result.
         """
-        incoming, outgoing = self.channels
-        outer, inner = (incoming, outgoing) if is_transposed else (outgoing, incoming)
+        in_channels, out_channels = self.channels
+        outer, inner = (in_channels, out_channels) if is_transposed else (out_channels, in_channels)
         return {
             "grad_output": (
                 *self.batch_shape,
-                outgoing,
+                out_channels,
                 *(self.transposed_result_sizes() if is_transposed else self.result_sizes()),
             ),
-            "input": (*self.batch_shape, incoming, *self.input),
+            "input": (*self.batch_shape, in_channels, *self.input),
             "weight": (outer, inner // self.groups, *self.kernel),
-            "bias": (outgoing,),
+            "bias": (out_channels,),
         }
 
 
@@ -103,7 +105,7 @@ ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
 """The names of the fields of `Convolution` that are arguments of the functions."""
 
 
-def with_further_dtypes(
+def with_more_dtypes(
     dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Convolution]
 ) -> tuple[CaseTemplate[Convolution], ...]:
     """Return copies of the templates in float32, some of them also in other element types.
@@ -122,8 +124,8 @@ def with_further_dtypes(
     )
 
 
-def with_domain(
-    template: CaseTemplate[Convolution], words: str, domain: Domain, **changes: Any
+def replace_domain(
+    template: CaseTemplate[Convolution], suffix: str, domain: Domain, **changes: Any
 ) -> CaseTemplate[Convolution]:
     """Return a copy of a template that has another domain and no smoke cases.
 
@@ -131,19 +133,19 @@ def with_domain(
 
     Args:
         template: The template.
-        words: The end of the new label, after a dash; empty to keep the label.
+        suffix: The end of the new label, after a dash; empty to keep the label.
         domain: The domain of all tensors.
         **changes: New values of other fields.
 
     Returns:
         The new template.
     """
-    label = f"{template.label}-{words}" if words else template.label
+    label = f"{template.label}-{suffix}" if suffix else template.label
     domains = dict.fromkeys(("grad_output", "input", "weight", "bias"), domain)
     return template.replace(label, domains=domains, smoke=False, **changes)
 
 
-IN_ALL_DTYPES = (
+TEMPLATES_IN_ALL_DTYPES = (
     CaseTemplate("plain", Convolution(input=(2, 3, 3), kernel=(1, 2, 3)), dtypes=DtypeSelection.all, smoke=True),
     CaseTemplate(
         "all-attributes",
@@ -169,7 +171,7 @@ IN_ALL_DTYPES = (
 )
 """Templates of all convolutions and gradients in every element type."""
 
-IN_SOME_DTYPES = with_further_dtypes(
+TEMPLATES_IN_SOME_DTYPES = with_more_dtypes(
     (Dtype.float16,),
     2,
     CaseTemplate("stride", Convolution(stride=(2, 3, 2))),
@@ -220,7 +222,7 @@ In the templates "order-of-…", the attribute has another value on the last axi
 order in which a function applies the values of the attribute to the axes therefore changes only the result's values.
 """
 
-TRANSPOSED = with_further_dtypes(
+OUTPUT_PADDING_TEMPLATES = with_more_dtypes(
     (Dtype.float16,),
     2,
     CaseTemplate("output-padding", Convolution(stride=(2, 3, 2), output_padding=(1, 2, 1), input=(2, 2, 3))),
@@ -264,7 +266,7 @@ fails.
 GRADIENT_NAMES = ("grad_input", "grad_weight", "grad_bias")
 """The names of the results of the gradient functions."""
 
-GROUPED = (
+GROUP_TEMPLATES = (
     CaseTemplate("groups-4", Convolution(channels=(8, 12), groups=4, input=(2, 5, 4))),
     CaseTemplate("groups-5", Convolution(channels=(10, 5), groups=5, input=(2, 5, 4), stride=(1, 2, 1))),
     CaseTemplate("groups-7-by-channel", Convolution(channels=(7, 14), groups=7, padding=(0, 1, 1))),
@@ -404,35 +406,39 @@ def _common_templates(prototype: Prototype, first: str) -> Iterator[CaseTemplate
     Yields:
         The templates.
     """
-    yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
-    yield from (with_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
-    plain = IN_ALL_DTYPES[0].replace(smoke=False)
+    yield from (
+        *TEMPLATES_IN_ALL_DTYPES,
+        *TEMPLATES_IN_SOME_DTYPES,
+        *(OUTPUT_PADDING_TEMPLATES if _is_transposed(prototype) else ()),
+    )
+    yield from (replace_domain(template, "exact", exact_numbers, exact=True) for template in TEMPLATES_IN_ALL_DTYPES)
+    plain = TEMPLATES_IN_ALL_DTYPES[0].replace(smoke=False)
     yield plain.replace("plain-special", domains={first: partly_infinite})
     # PyTorch passes an expanded view for grad_output if the result of a convolution is summed up.
     view = replace(_arguments(prototype)(plain, Dtype.float32)[first], layout=expanded)
     yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
 
 
-def _further_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
+def _model_templates(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
     """Yield the templates with the windows of real models, with many groups, and with large sizes."""
-    yield from (*windowed_templates(_is_transposed(prototype)), *GROUPED, *SPECIAL_PATHS)
+    yield from (*windowed_templates(_is_transposed(prototype)), *GROUP_TEMPLATES, *SPECIAL_PATHS)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
         yield template.replace(large=True)
 
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
-def convolutions_cases(prototype: Prototype) -> Iterator[Case]:
+def convolution_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of a convolution or a transposed convolution."""
-    long_sums = with_domain(LONG_SUMS, "", integer_values(1, 7), dtypes=half, exact=True)
-    templates = [*_common_templates(prototype, "input"), long_sums, *_further_templates(prototype)]
+    long_sums = replace_domain(LONG_SUMS, "", integer_values(1, 7), dtypes=half, exact=True)
+    templates = [*_common_templates(prototype, "input"), long_sums, *_model_templates(prototype)]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
     return half_sums.reveal_half_sums(cases, half_sums.terms_of_convolution, addends=("bias",))
 
 
-def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
-    """Return a copy of a template in which the caller does not request the results `absent`, without smoke cases."""
-    label = "-".join([template.label, *(f"no-{name}" for name in absent)])
-    return template.replace(label, results=dict.fromkeys(absent), smoke=False)
+def without_gradients(template: CaseTemplate[Convolution], *omitted_names: str) -> CaseTemplate[Convolution]:
+    """Return a copy of a template without smoke cases, whose caller does not request the results `omitted_names`."""
+    label = "-".join([template.label, *(f"no-{name}" for name in omitted_names)])
+    return template.replace(label, results=dict.fromkeys(omitted_names), smoke=False)
 
 
 @cases_for(
@@ -441,24 +447,24 @@ def without_gradients(template: CaseTemplate[Convolution], *absent: str) -> Case
     "diopiConvTranspose2dBackward",
     "diopiConvTranspose3dBackward",
 )
-def gradients_cases(prototype: Prototype) -> Iterator[Case]:
+def convolution_gradient_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of a function that computes the gradients of input, weight and bias."""
     long_sums = LONG_SUMS.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common_templates(prototype, "grad_output"),
-        *(without_gradients(IN_ALL_DTYPES[1], name) for name in GRADIENT_NAMES),
+        *(without_gradients(TEMPLATES_IN_ALL_DTYPES[1], name) for name in GRADIENT_NAMES),
         *(
-            with_domain(large, "", integer_values(1, 7), dtypes=half, exact=True)
+            replace_domain(large, "", integer_values(1, 7), dtypes=half, exact=True)
             for large in (LONG_GRADIENT_SUMS, long_sums)
         ),
         *(
-            without_gradients(IN_ALL_DTYPES[0], *(name for name in GRADIENT_NAMES if name != wanted)).replace(
-                dtypes=DtypeSelection.leading
-            )
-            for wanted in GRADIENT_NAMES
+            without_gradients(
+                TEMPLATES_IN_ALL_DTYPES[0], *(name for name in GRADIENT_NAMES if name != requested_name)
+            ).replace(dtypes=DtypeSelection.leading)
+            for requested_name in GRADIENT_NAMES
         ),
         *(() if _is_transposed(prototype) else EQUAL_SHAPES),
-        *_further_templates(prototype),
+        *_model_templates(prototype),
     ]
     cases = expand(prototype, map(_with_results, templates), _arguments(prototype))
     return half_sums.reveal_half_sums(cases, half_sums.terms_of_gradients)
@@ -477,7 +483,7 @@ PATCHES = (
 )
 """The templates of im2col and col2im in every element type."""
 
-PATCHES_IN_SOME_DTYPES = with_further_dtypes(
+PATCHES_IN_SOME_DTYPES = with_more_dtypes(
     (Dtype.float16, Dtype.complex64),
     3,
     CaseTemplate("stride", Convolution(input=(1, 7, 6), stride=(1, 2, 3))),
@@ -498,24 +504,24 @@ PATCHES_IN_SOME_DTYPES = with_further_dtypes(
 )
 """The templates of im2col and col2im in float32, every third of them also in float16 and complex64."""
 
-LARGE_UNROLLED_SIZES = Convolution(
+LARGE_PATCH_SIZES = Convolution(
     input=(1, 67, 41), kernel=(1, 3, 5), stride=(1, 1, 2), padding=(0, 1, 2), channels=(7, 7)
 )
 """The sizes of a large call of im2col or col2im."""
 
-LARGE_UNROLLED = CaseTemplate("images", LARGE_UNROLLED_SIZES, large=True)
+LARGE_PATCHES = CaseTemplate("images", LARGE_PATCH_SIZES, large=True)
 """A large template of im2col and col2im in float32."""
 
-FLOAT16_IMAGE = LARGE_UNROLLED.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
+LARGE_FLOAT16_PATCHES = LARGE_PATCHES.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
 """A large template of im2col and col2im in float16."""
 
 LARGE_IM2COL = (
-    LARGE_UNROLLED,
-    FLOAT16_IMAGE.replace("half-far-apart", layout=strides(100_003, 20_011, 263, 2)),
+    LARGE_PATCHES,
+    LARGE_FLOAT16_PATCHES.replace("half-far-apart", layout=strides(100_003, 20_011, 263, 2)),
 )
 """The large templates of `diopiIm2Col`."""
 
-LARGE_COL2IM = (LARGE_UNROLLED, FLOAT16_IMAGE.replace("half"))
+LARGE_COL2IM = (LARGE_PATCHES, LARGE_FLOAT16_PATCHES.replace("half"))
 """The large templates of `diopiCol2Im`."""
 
 
@@ -525,7 +531,7 @@ def _columns_layout(template: CaseTemplate[Convolution]) -> Layout:
 
 
 @cases_for("diopiIm2Col", "diopiCol2Im")
-def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
+def patch_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of im2col, or of col2im, which adds up elements where patches overlap."""
     unrolls = prototype.name == "diopiIm2Col"
 
@@ -542,20 +548,20 @@ def unrolled_cases(prototype: Prototype) -> Iterator[Case]:
             "stride": sizes.stride,
         }
 
-    special_patches = [with_domain(PATCHES[1], "special", special)]
-    exact_patches = [with_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
+    special_patches = [replace_domain(PATCHES[1], "special", special)]
+    exact_patches = [replace_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
     templates = (
         *PATCHES,
         *PATCHES_IN_SOME_DTYPES,
         *(special_patches if unrolls else exact_patches),
         *windowed_templates(False),
     )
-    with_result_layouts = (
+    templates_with_layouts = (
         template.replace(result_layout=_columns_layout(template) if unrolls else template.layout)
         for template in templates
     )
     large = LARGE_IM2COL if unrolls else LARGE_COL2IM
-    return expand(prototype, [*with_result_layouts, *large], arguments)
+    return expand(prototype, [*templates_with_layouts, *large], arguments)
 
 
 CaseFacts(attribute_changes={"float32-plain": [{"kernel_size": (2, 3)}, {"dilation": (1, 2)}]}).declare("diopiIm2Col")

@@ -49,7 +49,7 @@ def _boxes(values: Values) -> Any:
 
 def boxes_template(
     label: str,
-    n: int,
+    count: int,
     threshold: float,
     extents: tuple[int, int] = (1, 7),
     confidence: Domain = distinct,
@@ -62,7 +62,7 @@ def boxes_template(
 
     Args:
         label: The label of the cases without the element type.
-        n: The number of boxes.
+        count: The number of boxes.
         threshold: The overlap (intersection over union) above which a box is suppressed.
         extents: The minimum and maximum width and height.
         confidence: The domain of the confidences of the boxes.
@@ -73,10 +73,10 @@ def boxes_template(
     """
     layout = fields.get("layout", contiguous)
     arguments: Arguments = {
-        "_corners": tensor(n, 2, domain=integer_values(-2, 4), dtype=F64),
-        "_extents": tensor(n, 2, domain=integer_values(*extents), dtype=F64),
-        "boxes": tensor(n, 4, layout=layout, compute=_boxes),
-        "confidence": tensor(n, domain=confidence, layout=contiguous if layout is contiguous else strided),
+        "_corners": tensor(count, 2, domain=integer_values(-2, 4), dtype=F64),
+        "_extents": tensor(count, 2, domain=integer_values(*extents), dtype=F64),
+        "boxes": tensor(count, 4, layout=layout, compute=_boxes),
+        "confidence": tensor(count, domain=confidence, layout=contiguous if layout is contiguous else strided),
         "iou_threshold": threshold,
     }
     return CaseTemplate(label, arguments=arguments, **fields)
@@ -100,7 +100,7 @@ def half_box_template(label: str, threshold: float) -> CaseTemplate:
     return CaseTemplate(label, arguments=arguments)
 
 
-SCATTERED = {"_corners": integer_values(-60, 60)}
+SCATTERED_CORNERS = {"_corners": integer_values(-60, 60)}
 """The domain of corners that are so far apart that few boxes overlap."""
 
 SUPPRESSIONS = (
@@ -117,8 +117,8 @@ SUPPRESSIONS = (
     boxes_template("long", 120, 0.37, dtypes=(F32, F64)),
     half_box_template("not-above", 0.5),
     half_box_template("just-above", 0.499),
-    boxes_template("many", 2053, 0.37, domains=SCATTERED, large=True),
-    boxes_template("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), large=True),
+    boxes_template("many", 2053, 0.37, domains=SCATTERED_CORNERS, large=True),
+    boxes_template("half", 517, 0.25, layout=strided, domains=SCATTERED_CORNERS, dtypes=(F16,), large=True),
 )
 """The templates of non-maximum suppression."""
 
@@ -162,7 +162,7 @@ class Pooling:
     extent: tuple[float, float] = (0.5, 2.5)
     starts: tuple[float, float] = (-0.2, 0.7)
 
-    def drawn_regions(self, layout: Layout) -> Mapping[str, TensorTemplate]:
+    def random_regions(self, layout: Layout) -> Mapping[str, TensorTemplate]:
         """Return the argument `rois`, which contains random regions, and the tensors from which it is computed.
 
         Args:
@@ -223,7 +223,7 @@ def pooling_template(
     regions = (
         {"rois": tensor(sizes.regions, 5, compute=lambda values: regions_of_interest)}
         if regions_of_interest
-        else sizes.drawn_regions(rois)
+        else sizes.random_regions(rois)
     )
     tensors = {
         "input": tensor(*sizes.shape, layout=layout),
@@ -233,16 +233,16 @@ def pooling_template(
     return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
+SMALL_INTEGERS = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
 """Domains of features and gradients: small integers, whose averages are exact."""
 
-EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
+EXACT_FIELDS: Mapping[str, Any] = {"domains": SMALL_INTEGERS, "dtypes": DtypeSelection.all, "exact": True}
 """Fields of templates without rounding errors."""
 
-HALVES = [1, 0, 2, 8, 10], [0, 4, 2, 8, 6]
+HALF_ELEMENT_REGIONS = [1, 0, 2, 8, 10], [0, 4, 2, 8, 6]
 """Two regions, as rows (sample, x1, y1, x2, y2), whose sampled points lie at multiples of half an element."""
 
-EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
+EDGE_REGIONS = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
 """Two regions whose sampled points lie at −1 and at the size of each axis, and between them.
 
 Points further outside do not contribute to the result.
@@ -277,14 +277,14 @@ POOLINGS = (
     pooling_template(
         "exact",
         Pooling(shape=(2, 5, 5, 6), bins=(2, 1), regions=2, scale=0.5, aligned=False),
-        regions_of_interest=HALVES,
-        **EXACT,
+        regions_of_interest=HALF_ELEMENT_REGIONS,
+        **EXACT_FIELDS,
     ),
     pooling_template(
         "exact-edges",
         Pooling(shape=(2, 3, 5, 4), regions=2, ratio=1, aligned=False),
-        regions_of_interest=EDGES,
-        **EXACT,
+        regions_of_interest=EDGE_REGIONS,
+        **EXACT_FIELDS,
     ),
     pooling_template("pyramid", Pooling(shape=(2, 37, 29, 31), bins=(7, 7), regions=67), large=True),
     pooling_template(

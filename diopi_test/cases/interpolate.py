@@ -35,7 +35,7 @@ from diopi_test.cases.template import (
 Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
-F16 = (Dtype.float16,)
+FLOAT16_ONLY = (Dtype.float16,)
 """The element types of templates in float16 only."""
 
 # Resizing
@@ -111,7 +111,7 @@ def resize_cases(
     return expand(prototype, [with_layouts(template) for template in templates], arguments)
 
 
-NEAREST = (
+NEAREST_TEMPLATES = (
     resize_template("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
     resize_template("strided", (2, 1, 5), (3,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
     resize_template("down", (2, 2, 7, 5), (3, 2)),
@@ -130,7 +130,7 @@ NEAREST = (
     resize_template("doubled", (2, 37, 29, 31), (58, 62), large=True),
     resize_template("many-images", (263, 257, 3, 2), (3, 1), large=True),
     resize_template("line", (3, 37, 1031), (4_124,), large=True),
-    resize_template("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, large=True),
+    resize_template("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=FLOAT16_ONLY, large=True),
 )
 """Templates of nearest-neighbor resizing, with sizes for which rounding never changes the nearest element.
 
@@ -138,7 +138,7 @@ The element nearest to position i of the result is ⌊i · (input size / result 
 is an integer only if the exact product is the same integer.
 """
 
-FURTHER_RATIOS = (
+RATIO_TEMPLATES = (
     resize_template("line-up-16", (1, 2, 7), (112,)),
     resize_template("line-up-odd", (1, 2, 9), (119,)),
     resize_template("line-down-odd", (1, 2, 119), (9,)),
@@ -166,7 +166,7 @@ def upsample_nearest_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of nearest-neighbor resizing."""
     view = resize_template("expanded", (1, 2, 2, 3), (5, 4), layout=expanded, smoke=True)
     extremes = resize_template("special", (1, 1, 4, 5), (5, 4), domain=special, **SMOKE_IN_ALL_DTYPES)
-    return resize_cases(prototype, [*NEAREST, view, extremes, *FURTHER_RATIOS], any_value)
+    return resize_cases(prototype, [*NEAREST_TEMPLATES, view, extremes, *RATIO_TEMPLATES], any_value)
 
 
 @cases_for("diopiUpsampleNearestBackward")
@@ -179,13 +179,13 @@ def upsample_nearest_backward_cases(prototype: Prototype) -> Iterator[Case]:
     exact = resize_template(
         "exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
     )
-    return resize_cases(prototype, [*NEAREST, NAN_CHANNEL, view, exact, *FURTHER_RATIOS], normal())
+    return resize_cases(prototype, [*NEAREST_TEMPLATES, NAN_CHANNEL, view, exact, *RATIO_TEMPLATES], normal())
 
 
 MODES = {3: ["linear"], 4: ["bilinear", "bicubic"], 5: ["trilinear"]}
 """The modes of interpolation that the functions accept, by the rank of the input."""
 
-LINEAR = (
+LINEAR_TEMPLATES = (
     resize_template("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
     resize_template("line", (2, 1, 4), (7,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
     resize_template("volume", (1, 1, 2, 3, 2), (3, 2, 4), **SMOKE_IN_ALL_DTYPES),
@@ -207,11 +207,11 @@ LINEAR = (
     resize_template("up", (2, 13, 29, 31), (67, 59), large=True),
     resize_template("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last), large=True),
     resize_template("line", (3, 5, 4097), (5_003,), large=True),
-    resize_template("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, large=True),
+    resize_template("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=FLOAT16_ONLY, large=True),
 )
 """Templates of linear and cubic interpolation, to which `templates_in_every_mode` adds the mode."""
 
-EXACT: Mapping[str, tuple[Shape, Shape]] = {
+EXACT_SIZES: Mapping[str, tuple[Shape, Shape]] = {
     "exact": ((1, 3, 3, 5), (6, 10)),
     "exact-line": ((2, 3, 5), (10,)),
     "exact-volume": ((1, 2, 2, 3, 5), (4, 3, 10)),
@@ -231,7 +231,7 @@ def templates_in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTe
 
 def exact_linear_templates() -> Iterator[CaseTemplate[Resizing]]:
     """Yield templates of linear interpolation whose weights and sums have no rounding errors (`EXACT_SIZES`)."""
-    for label, (shape, size) in EXACT.items():
+    for label, (shape, size) in EXACT_SIZES.items():
         template = resize_template(
             label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True
         )
@@ -245,13 +245,17 @@ def upsample_linear_cases(prototype: Prototype) -> Iterator[Case]:
         (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
     )
     view = resize_template("expanded", (1, 2, 2, 3), (5, 4), layout=input_layout, result_layout=output_layout)
-    in_modes = [
-        template_in_mode for template in (*LINEAR, view) for template_in_mode in templates_in_every_mode(template)
+    mode_templates = [
+        template_in_mode
+        for template in (*LINEAR_TEMPLATES, view)
+        for template_in_mode in templates_in_every_mode(template)
     ]
-    further = [
-        template_in_mode for template in FURTHER_RATIOS for template_in_mode in templates_in_every_mode(template)
+    ratio_templates = [
+        template_in_mode for template in RATIO_TEMPLATES for template_in_mode in templates_in_every_mode(template)
     ]
-    return resize_cases(prototype, [*in_modes, *exact_linear_templates(), *further], normal(), sets_result_dtype=True)
+    return resize_cases(
+        prototype, [*mode_templates, *exact_linear_templates(), *ratio_templates], normal(), sets_result_dtype=True
+    )
 
 
 # Sampling at points
@@ -348,13 +352,13 @@ def exact_sampling_template(
     return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True).replace(**fields)
 
 
-EIGHTHS = [number / 8 for number in range(-12, 13)]
+EIGHTH_COORDINATES = [number / 8 for number in range(-12, 13)]
 """Coordinates from −1.5 to 1.5 that are multiples of ⅛."""
 
-HALVES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
+HALFWAY_COORDINATES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
 """Coordinates of which some lie exactly halfway between two elements, so that rounding to even decides."""
 
-FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
+OUTSIDE_COORDINATES = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
 """Coordinates of which some are far outside the input, up to 10^12, which int32 does not represent."""
 
 SAMPLINGS = (
@@ -376,12 +380,12 @@ SAMPLINGS = (
     *sampling_templates("no-points", (2, 2, 3, 3), (0, 2)),
     *sampling_templates("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, max_coordinate=0.9),
     *sampling_templates("long", (2, 8, 5, 6), (7, 9)),
-    exact_sampling_template("exact", "bilinear", EIGHTHS, dtypes=DtypeSelection.all),
-    exact_sampling_template("exact", "nearest", HALVES, dtypes=DtypeSelection.all),
-    exact_sampling_template("far-outside", "bilinear", FAR_OUTSIDE),
-    exact_sampling_template("far-outside", "nearest", FAR_OUTSIDE),
+    exact_sampling_template("exact", "bilinear", EIGHTH_COORDINATES, dtypes=DtypeSelection.all),
+    exact_sampling_template("exact", "nearest", HALFWAY_COORDINATES, dtypes=DtypeSelection.all),
+    exact_sampling_template("far-outside", "bilinear", OUTSIDE_COORDINATES),
+    exact_sampling_template("far-outside", "nearest", OUTSIDE_COORDINATES),
     *sampling_templates("images", (3, 37, 29, 31), (31, 23), large=True),
-    *sampling_templates("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=F16, large=True),
+    *sampling_templates("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=FLOAT16_ONLY, large=True),
 )
 """The templates of grid sampling."""
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.detection import HALVES, Pooling
+from diopi_test.cases.detection import HALF_ELEMENT_REGIONS, Pooling
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, TensorTemplate, tensor
@@ -74,7 +74,7 @@ class Regions(Pooling):
         """
         if self.fixed_regions:
             return {"rois": tensor(self.region_count, 5, compute=lambda values: self.fixed_regions)}
-        return self.drawn_regions(layout)
+        return self.random_regions(layout)
 
 
 def shared_arguments(template: CaseTemplate[Regions]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ These two regions have no samples if the number of samples depends on the size o
 """
 
 EXACT_REGIONS = REGION_SMOKE.with_sizes(
-    "exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed_regions=HALVES
+    "exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed_regions=HALF_ELEMENT_REGIONS
 ).replace(smoke=False)
 """A template of regions whose samples lie at positions with exact interpolation."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.case import ResultOf, ResultOverride
-from diopi_test.cases.detection import EDGES
+from diopi_test.cases.detection import EDGE_REGIONS
 from diopi_test.cases.domains import distinct, half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import (
@@ -119,7 +119,7 @@ BOTH_MODES_TEMPLATES = (
 """Templates that means and maxima have."""
 
 EXACT_EDGES = EXACT_REGIONS.with_sizes(
-    "exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed_regions=EDGES
+    "exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed_regions=EDGE_REGIONS
 )
 """A template of regions whose samples lie at the edges of the features, at positions with exact interpolation."""
 

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from diopi_test.cases.conv import IN_ALL_DTYPES, IN_SOME_DTYPES, PATCHES, TRANSPOSED, Convolution
+from diopi_test.cases.conv import (
+    OUTPUT_PADDING_TEMPLATES,
+    PATCHES,
+    TEMPLATES_IN_ALL_DTYPES,
+    TEMPLATES_IN_SOME_DTYPES,
+    Convolution,
+)
 from diopi_test.cases.pool import MAXIMUM_TEMPLATES, SLIDING_TEMPLATES, PoolingSizes
 from diopi_test.cases.template import CaseTemplate
 
@@ -16,7 +22,9 @@ def starts(size: int, kernel: int, stride: int, padding: int, dilation: int, bey
 
 
 @pytest.mark.parametrize(
-    "template", [*IN_ALL_DTYPES, *IN_SOME_DTYPES, *PATCHES], ids=lambda template: str(template.label)
+    "template",
+    [*TEMPLATES_IN_ALL_DTYPES, *TEMPLATES_IN_SOME_DTYPES, *PATCHES],
+    ids=lambda template: str(template.label),
 )
 def test_convolution_has_one_result_per_window(template: CaseTemplate[Any]) -> None:
     sizes: Convolution = template.sizes
@@ -24,7 +32,7 @@ def test_convolution_has_one_result_per_window(template: CaseTemplate[Any]) -> N
     assert sizes.result_sizes() == tuple(len(starts(*axis)) for axis in axes)
 
 
-@pytest.mark.parametrize("template", TRANSPOSED, ids=lambda template: str(template.label))
+@pytest.mark.parametrize("template", OUTPUT_PADDING_TEMPLATES, ids=lambda template: str(template.label))
 def test_convolution_inverts_the_sizes_of_its_transpose(template: CaseTemplate[Any]) -> None:
     sizes: Convolution = template.sizes
     fitting = zip(sizes.transposed_result_sizes(), sizes.output_padding, strict=True)
