@@ -1,4 +1,9 @@
-"""Unary element-wise functions, and the gradient of tanh."""
+"""Cases of element-wise functions of one tensor, and of the gradient of tanh.
+
+A pattern is a template that has only the shapes and layouts of operands. A domain is a distribution or a set of values,
+from which the elements of a tensor are drawn. A case is non-discriminating if an implementation with a coarse error
+passes it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,10 @@ from lib_rt.formats import format_of
 
 
 def _with_half_replaced(*values: float) -> Domain:
-    """Return a domain of numbers in [−1, 1] in which about half of the floating numbers are replaced by `values`."""
+    """Return a domain of numbers in [−1, 1], about half of which are replaced by random choices from `values`.
+
+    In bool and integer types, no number is replaced.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         uniform_values = uniform(-1, 1)(rng, count, dtype)
@@ -79,31 +87,50 @@ DOMAINS = {
     "diopiBitwiseNot": full_range,
     "diopiLogicalNot": _with_half_replaced(0.0, -0.0),
 }
-"""By function, the domain of the input: numbers for which the function is defined, mostly without discontinuities."""
+"""The domain of the input by function: numbers for which the function is defined, away from most discontinuities."""
 
 
 def _draw_exponents_to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw x from [−ln(largest), ln(largest)), so that exp(x) does not overflow, for the largest number of the type."""
+    """Draw numbers x of any magnitude for which exp(x) does not overflow.
+
+    Args:
+        rng: The random generator.
+        count: The number of values.
+        dtype: The element type, which has a largest finite number.
+
+    Returns:
+        Numbers from [−ln m, ln m) for the largest finite number m.
+    """
     largest = np.log(format_of(dtype).largest)
     return rng.uniform(-largest, largest, count)
 
 
 def _draw_many_periods(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw numbers many periods of sine and cosine from 0, at which neighboring numbers are still close together."""
+    """Draw numbers far from 0, where sine and cosine must reduce their argument to one period.
+
+    Args:
+        rng: The random generator.
+        count: The number of values.
+        dtype: The element type.
+
+    Returns:
+        Numbers of magnitude 16 to 4096; 1 to 8 for float16 and bfloat16, whose neighboring numbers would otherwise be
+        too far apart.
+    """
     return log_uniform(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
 
 
 def _draw_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw infinities and NaNs of either sign; the bits of the NaNs differ."""
+    """Draw infinities and NaNs of both signs, as float64; the NaNs have different bits."""
     encodings = [0x7FF0, 0x7FF8, 0x7FFC, 0x7FFA, 0xFFF0, 0xFFF8, 0xFFFC, 0xFFFA]  # the leading 16 bits
     return rng.permutation(np.resize(np.array(encodings, np.uint64) << np.uint64(48), count)).view(np.float64)
 
 
 INEXACT = (*floating, *complexes)
-"""The element types whose results are rounded."""
+"""The floating-point and complex element types, whose results are rounded."""
 
 ALL_EXPONENTS = (-1100, 1100)
-"""A range of exponents that exceeds the range of every type."""
+"""The base-2 exponents of a range that exceeds the range of every type; `log_uniform` limits it to the type."""
 
 ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
     "small": (log_uniform(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
@@ -118,16 +145,16 @@ ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
     "wide-above-one": (log_uniform(0, ALL_EXPONENTS[1], signed=False), "Acosh"),
     "fractions": (log_uniform(-2, 26), "Floor Ceil"),
 }
-"""By the start of labels, a further domain, and the functions (without `diopi`) that are tested with it.
+"""By the start of the label, a further domain, and the names (without `diopi`) of the functions tested with it.
 
 Functions often fail in these domains: near 0, near saturation, or far from 0.
 """
 
 PATTERNS_IN_ALL_DTYPES = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
-"""The patterns `UNIFORM`, each for all element types of the function."""
+"""The patterns `UNIFORM`, each in all element types of the function."""
 
 LINE = pattern_template("row", (137,))
-"""The pattern of a vector, for the domains of a few functions."""
+"""A pattern of a vector of 137 elements, for domains with which only some functions are tested."""
 
 
 @cases_for(*DOMAINS)
@@ -146,7 +173,15 @@ def unary_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _annotate(function: str, case: Case) -> Case:
-    """Return the case, with the class `callers` or the reason why it does not discriminate where one applies."""
+    """Return a copy of the case with its class or the reason why it is non-discriminating; most cases have neither.
+
+    Args:
+        function: The name of the function.
+        case: The case.
+
+    Returns:
+        The copy.
+    """
     is_inexact = category(case.dtype) > 1
     if function == "diopiAbs" and case.dtype is Dtype.bool:
         return replace(case, case_class=CaseClass.callers)
@@ -160,13 +195,16 @@ def _annotate(function: str, case: Case) -> Case:
 
 
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
-"""Special values of the result of tanh, and values at the ends of its range."""
+"""A domain of results of tanh: 0, values at the ends of its range, ½ and NaN."""
 
 ENDS_BY_SPECIAL = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
-"""A pattern of all pairs of special values of grad_output and results at the ends of the range of tanh."""
+"""A pattern of six rows, each of which contains all 19 special values of grad_output.
+
+The results of tanh differ between the rows, so that special values meet different results.
+"""
 
 HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
-"""Results of tanh for which 1 − y² is exact."""
+"""A domain of results y of tanh for which 1 − y² has no rounding error."""
 
 TANH_BACKWARD = (
     *(shapes.with_domains({"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in PATTERNS_IN_ALL_DTYPES),
@@ -175,7 +213,7 @@ TANH_BACKWARD = (
         {"grad_output": integer_values(-8, 8), "output": HALVES}, "exact", dtypes=DtypeSelection.all, exact=True
     ),
 )
-"""The templates of the gradient of tanh."""
+"""The templates of the gradient of tanh, whose arguments are grad_output and the result of tanh."""
 
 
 @cases_for("diopiTanhBackward")

@@ -1,4 +1,4 @@
-"""Functions that read, write or select elements by position, index or mask, and their gradients."""
+"""Cases of functions that read or write elements at positions or where a mask is true, and of their gradients."""
 
 from diopi_test.cases.index import axis, elements, lists, masks, tables
 

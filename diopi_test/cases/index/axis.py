@@ -1,4 +1,7 @@
-"""Cases of slices along an axis, which an index tensor, a number or a range selects: reading, gradients, writing."""
+"""Cases of functions that read or write slices along an axis, and of their gradients.
+
+An index tensor, a number or a range selects the slices.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +64,10 @@ SLICES: Mapping[str, IndexedAxis] = {
     "wide": IndexedAxis((3, 1030), 0, positions(4, below=3)),
     "long": IndexedAxis((1031,), -1, positions(515, below=1031)),
 }
-"""The shapes, axes and indices of selected slices by label."""
+"""Sizes of templates that select slices with an index tensor, by label."""
 
 COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
-"""A template of smoke cases in every element type, which select columns of a matrix."""
+"""A template that selects columns of a matrix, with smoke cases in every element type."""
 
 INNER = CaseTemplate(
     "inner",
@@ -90,7 +93,7 @@ INDEX_SELECT_BACKWARD = (
     *CaseTemplate.cycle_layouts(sized_templates(SLICES), *EQUAL_LAYOUTS),
     *sum_templates("grad", IndexedAxis((4, 6, 5), 1, positions(67, below=6)), IndexedAxis((2, 3), 1, REPEATED_INDEX)),
 )
-"""The small templates of the gradient of `diopiIndexSelect`, which adds up the slices of repeated positions."""
+"""The small templates of `diopiIndexSelectBackward`, which adds up the gradients of slices selected repeatedly."""
 
 INDEX_FILL = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
@@ -112,7 +115,7 @@ LARGE_SELECTIONS = [
     CaseTemplate(label, IndexedAxis(shape, axis, positions(number, below=shape[axis])), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
-"""The templates of `diopiIndexSelect` and its gradient in the level `large`."""
+"""The large templates of `diopiIndexSelect` and its gradient."""
 
 HUGE_SELECTION = CaseTemplate(
     "huge", IndexedAxis((70_001, 3), 0, positions(257, below=70_001)), layout=strides(7_703, 1), large=True
@@ -123,11 +126,14 @@ LARGE_FILLS = [
     CaseTemplate(label, IndexedAxis(shape, axis, positions(number // 3, below=shape[axis], distinct_along=0)), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
-"""The templates of `diopiIndexFill` in the level `large`."""
+"""The large templates of `diopiIndexFill`, which fill a third as many slices."""
 
 
 def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiIndexSelect`, its gradient and `diopiIndexFill` for the sizes of a template."""
+    """Return the arguments of `diopiIndexSelect`, its gradient and `diopiIndexFill` for the sizes of a template.
+
+    The argument `value` of `diopiIndexFill` is missing.
+    """
     shape, dim, index = template.sizes.shape, template.sizes.axis, template.sizes.index
     slices = np.array(shape, int)
     slices[[dim] if shape else []] = np.prod(index.shape)
@@ -141,12 +147,12 @@ def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappin
 
 
 def select_three_positions(shape: Shape, axis: int) -> IndexedAxis:
-    """Return sizes that select three random positions along the axis."""
+    """Return the sizes of a template that selects three random positions along the axis `axis`."""
     return IndexedAxis(shape, axis, positions(3, below=shape[axis]))
 
 
 SINGLE_POSITION_REASONS = {"of-number|length-one": SINGLE_POSITION_REASON}
-"""The reason why wrong indices can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reason why an implementation that ignores the index passes some cases, by a regular expression for labels."""
 
 register(
     "diopiIndexSelect",
@@ -175,12 +181,12 @@ def index_fill_cases(prototype: Prototype) -> Iterator[Case]:
 
 @dataclass(frozen=True)
 class AxisPart:
-    """A part of an axis.
+    """The sizes of a template of a call that reads or writes one slice or a range of slices along an axis.
 
     Attributes:
         shape: The shape of the tensor.
-        axis: The axis.
-        numbers: The position of one slice, or start, end and step of a range.
+        axis: The axis; −1 is the last one.
+        numbers: The position of one slice; or the start, the end and the step of a range.
     """
 
     shape: Shape
@@ -189,7 +195,7 @@ class AxisPart:
 
     @property
     def selected_shape(self) -> Shape:
-        """Return the shape of the selected part."""
+        """Return the shape of the selected part; one slice lacks the axis."""
         axis = self.axis % len(self.shape)
         length = () if len(self.numbers) == 1 else (len(range(self.shape[axis])[slice(*self.numbers)]),)
         return (*self.shape[:axis], *length, *self.shape[axis + 1 :])
@@ -210,7 +216,7 @@ SINGLE: Mapping[str, AxisPart] = {
     "no-elements": AxisPart((0, 3), 1, (2,)),
     "long": AxisPart((2, 1031), 0, (1,)),
 }
-"""The shapes, axes and indices of single slices by label."""
+"""Sizes of templates that select one slice, by label."""
 
 RANGES: Mapping[str, AxisPart] = {
     "rows": AxisPart((5, 3), 0, (1, 4, 1)),
@@ -231,7 +237,7 @@ RANGES: Mapping[str, AxisPart] = {
     "of-nothing": AxisPart((3, 0), 1, (0, 5, 1)),
     "long": AxisPart((1031,), 0, (3, 1030, 2)),
 }
-"""The shapes, axes and ranges of slices by label."""
+"""Sizes of templates that select a range of slices, by label."""
 
 SOURCES: Mapping[str, tuple[Dtype, Domain, tuple[Dtype, ...]]] = {
     "from-float64": (Dtype.float64, normal(), (Dtype.float32, Dtype.float16)),
@@ -239,7 +245,10 @@ SOURCES: Mapping[str, tuple[Dtype, Domain, tuple[Dtype, ...]]] = {
     "from-int64": (Dtype.int64, integer_values(-99, 99), (Dtype.float32, Dtype.complex64)),
     "from-float-to-bool": (Dtype.float32, choice([0.0, 0.25, -3.0]), (Dtype.bool,)),
 }
-"""By label, the element type and the domain of the source, and the element types that it is converted to."""
+"""Sources that a function must convert to the element type of the tensor to which it writes, by label.
+
+Each entry consists of the element type of the source, the domain of its elements, and the types of the tensor.
+"""
 
 
 def part_templates(
@@ -248,7 +257,17 @@ def part_templates(
     table: Mapping[str, AxisPart],
     long: DtypeSelection = DtypeSelection.leading,
 ) -> list[CaseTemplate[AxisPart]]:
-    """Return templates of two parts in all element types, and of a table whose row "long" is in the types `long`."""
+    """Return the templates of a function that reads or writes a part of an axis.
+
+    Args:
+        columns: The sizes of the template of smoke cases in every element type.
+        inner: The sizes of a template in every element type with other layouts.
+        table: The sizes of templates in the leading element type, by label.
+        long: The element types of the template "long" in `table`.
+
+    Returns:
+        The templates.
+    """
     return [
         CaseTemplate("columns", columns, **SMOKE_IN_ALL_DTYPES),
         CaseTemplate("inner", inner, layout=transposed, result_layout=strided, dtypes=DtypeSelection.all),
@@ -257,7 +276,7 @@ def part_templates(
 
 
 def converted_templates(sizes: AxisPart) -> Iterator[CaseTemplate[AxisPart]]:
-    """Yield templates that write numbers of another element type to the part."""
+    """Yield one template per entry of `SOURCES`, which writes a source of another element type to the part `sizes`."""
     for label, (source, domain, dtypes) in SOURCES.items():
         yield CaseTemplate(
             label, sizes, {"src": tensor(*sizes.selected_shape, domain=domain, dtype=source)}, dtypes=dtypes
@@ -265,7 +284,14 @@ def converted_templates(sizes: AxisPart) -> Iterator[CaseTemplate[AxisPart]]:
 
 
 def derive_with_numbers(*names: str) -> Derive[AxisPart]:
-    """Return a function that derives arguments from a part; `names` are the parameters of axis and numbers."""
+    """Return a function that derives the arguments of a call from a template with `AxisPart` as sizes.
+
+    Args:
+        *names: The names of the parameters of the function that receive the axis and the numbers, in this order.
+
+    Returns:
+        The function, for `expand`.
+    """
 
     def arguments(template: CaseTemplate[AxisPart], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes
@@ -282,20 +308,20 @@ def derive_with_numbers(*names: str) -> Derive[AxisPart]:
 
 
 COLUMN, INNER_COLUMN = AxisPart((9, 3), 1, (1,)), AxisPart((3, 4, 5), -2, (-3,))
-"""A column of a matrix, and a slice along an inner axis."""
+"""Sizes of templates that select a column of a matrix, and a slice along an inner axis."""
 
 SELECT = part_templates(COLUMN, INNER_COLUMN, SINGLE)
 """The small templates of the gradient of `diopiSelect` and of `diopiSelectScatter`."""
 
 WHOLE_SLICE_REASONS = {"length-one": "the slice is the whole axis"}
-"""The reason why some wrong results can pass a case (`non_discriminating`), by label."""
+"""The reason why an implementation that ignores the position passes a case, by label."""
 
 slice_arguments = derive_with_numbers("dim", "index")
-"""Derive the arguments of functions that select a slice by its number from a template."""
+"""Derive the arguments of functions that select a slice by its position, from a template."""
 
 
 def with_next_to_last_slices(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
-    """Return the templates, and calls along untested axes that select the next-to-last position."""
+    """Return the templates together with new ones that select the next-to-last slice along the axes not yet tested."""
     return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (-2,)))
 
 
@@ -303,15 +329,15 @@ SELECTING = with_next_to_last_slices(part_templates(COLUMN, INNER_COLUMN, SINGLE
 """The small templates of `diopiSelect`."""
 
 LARGE_COLUMN = CaseTemplate("rows", AxisPart((70_001, 3), 1, (1,)), large=True)
-"""A column of a large matrix."""
+"""A template that selects a column of a large matrix."""
 
 HALF_SLICE = CaseTemplate("half", AxisPart((263, 17, 67), 1, (13,)), **LARGE_HALF)
-"""A large slice in float16."""
+"""A template that selects a slice of a large tensor in float16."""
 
 HALF_SLICE_FAR_APART = CaseTemplate(
     "half-far-apart", AxisPart((263, 17, 257), 1, (13,)), layout=strides(70_003, 4099, 3), **LARGE_HALF
 )
-"""A large slice in float16 of a tensor with gaps between all elements."""
+"""A template that selects a slice of a large tensor in float16 with gaps between all elements."""
 
 register("diopiSelect", templates=(*SELECTING, LARGE_COLUMN, HALF_SLICE_FAR_APART), derive=slice_arguments)
 register(
@@ -332,20 +358,20 @@ register(
 )
 
 SOME_COLUMNS, INNER_RANGE = AxisPart((4, 7), 1, (1, 6, 2)), AxisPart((3, 6, 2), -2, (-5, 5, 2))
-"""Every second column from 1 to 5, and a range along an inner axis."""
+"""Sizes of templates that select every second column from 1 to 5, and a range along an inner axis."""
 
 SLICE = part_templates(SOME_COLUMNS, INNER_RANGE, RANGES)
 """The small templates of the gradient of `diopiSlice` and of `diopiSliceScatter`."""
 
 WHOLE_AXIS_REASONS = {"clamped": "the range is the whole axis"}
-"""The reason why some wrong results can pass a case (`non_discriminating`), by label."""
+"""The reason why an implementation that ignores the range passes a case, by label."""
 
 range_arguments = derive_with_numbers("dim", "start", "end", "step")
-"""Derive the arguments of functions that select a range from a template."""
+"""Derive the arguments of functions that select a range of slices, from a template."""
 
 
 def with_ranges_from_one(templates: Sequence[CaseTemplate[AxisPart]]) -> list[CaseTemplate[AxisPart]]:
-    """Return the templates and calls along untested axes that take all positions except the first."""
+    """Return the templates together with new ones that select all slices except the first along axes not yet tested."""
     return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (1, shape[axis], 1)))
 
 
@@ -357,7 +383,7 @@ LARGE_SLICES = (
     CaseTemplate("many-rows", AxisPart((70_001, 3), 0, (1, 70_000, 1)), large=True),
     CaseTemplate("half", AxisPart((67, 1031), 1, (5, 1031, 3)), **LARGE_HALF),
 )
-"""The templates of ranges in the level `large`."""
+"""The large templates of functions that select a range of slices."""
 
 register("diopiSlice", templates=(*SLICING, *LARGE_SLICES), derive=range_arguments)
 register(

@@ -1,4 +1,8 @@
-"""Cases of gather, its gradient and scatter, which have an index for each element along an axis."""
+"""Cases of gather, its gradient and scatter.
+
+These functions have an index tensor that contains a position along an axis for each element. Gather reads the element
+at the position, and scatter writes it.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +70,7 @@ GATHERS: Mapping[str, IndexedAxis] = {
     "wide": IndexedAxis((3, 1030), 0, positions(4, 1027, below=3)),
     "long": IndexedAxis((8, 130), 1, positions(8, 130, below=130)),
 }
-"""The shapes, axes and indices of gathered elements by label."""
+"""Sizes of templates of gather and its gradient, by label."""
 
 SHARED_TEMPLATES = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(4, 5, below=6)), **SMOKE_IN_ALL_DTYPES),
@@ -78,7 +82,7 @@ SHARED_TEMPLATES = (
         dtypes=DtypeSelection.all,
     ),
 )
-"""Templates that gathering and its gradient share."""
+"""Templates that gather and its gradient share."""
 
 GATHER = (
     *SHARED_TEMPLATES,
@@ -87,7 +91,7 @@ GATHER = (
 """The small templates of `diopiGather`."""
 
 MANY_PER_ELEMENT = IndexedAxis((3, 2), 1, positions(3, 70, below=2))
-"""Sizes with an index in which each of two columns occurs many times."""
+"""Sizes with an index that contains 70 positions per row, but only two different ones."""
 
 GATHER_BACKWARD = (
     *SHARED_TEMPLATES,
@@ -99,7 +103,7 @@ GATHER_BACKWARD = (
     CaseTemplate("wrap", MANY_PER_ELEMENT, {}, domains={"grad_output": full_range}, dtypes=integer),
     CaseTemplate("neighbors", MANY_PER_ELEMENT, {}, domains={"grad_output": NEIGHBORS}, dtypes=(Dtype.int64,)),
 )
-"""The small templates of `diopiGatherBackward`, which adds up all gradients with the same index."""
+"""The small templates of `diopiGatherBackward`, which adds up the gradients of all reads of one element."""
 
 
 LARGE_GATHERS = [
@@ -110,7 +114,7 @@ LARGE_GATHERS = [
     )
     for label, shape, axis, number, fields in LARGE_AXES
 ]
-"""The templates of both functions in the level `large`."""
+"""The large templates of gather and its gradient."""
 
 
 def gather_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mapping[str, Any]:
@@ -125,12 +129,12 @@ def gather_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappi
 
 
 def gather_along(shape: Shape, axis: int) -> IndexedAxis:
-    """Return sizes that gather random positions along the axis, as many as the shape has elements."""
+    """Return sizes with an index of the shape `shape`, which contains random positions along the axis `axis`."""
     return IndexedAxis(shape, axis, positions(*shape, below=shape[axis]))
 
 
 SINGLE_POSITION_REASONS = {"of-number|number-in-vector": SINGLE_POSITION_REASON}
-"""The reason why wrong indices can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reason why an implementation that ignores the index passes some cases, by a regular expression for labels."""
 
 register(
     "diopiGather",
@@ -148,17 +152,26 @@ register(
 
 @dataclass(frozen=True)
 class ScatteredAxis(IndexedAxis):
-    """The sizes of a call that writes elements of a source to positions along an axis.
+    """The sizes of a template of scatter, which writes elements of a source to positions along an axis.
 
     Attributes:
-        source: The shape of the source.
+        source: The shape of the source, which is at least as large as the index along each axis.
     """
 
     source: Shape
 
 
 def distinct_index(shape: Shape, axis: int, length: int) -> TensorSpec:
-    """Return an index with `length` different positions (at most the axis's size) in every slice along the axis."""
+    """Return an index in which no position occurs twice along the axis.
+
+    Args:
+        shape: The shape of the tensor to which scatter writes.
+        axis: The axis; not negative.
+        length: The length of the index along the axis; it is limited to the length of the tensor.
+
+    Returns:
+        The index. Along other axes, it is as long as the tensor.
+    """
     index_shape = replace_length(shape, axis, min(length, shape[axis]))
     return positions(*index_shape, below=shape[axis], distinct_along=axis)
 
@@ -182,19 +195,19 @@ SCATTERS: Mapping[str, ScatteredAxis] = {
     "all": ScatteredAxis((2, 7), 1, positions(2, 7, below=7, distinct_along=1), (2, 7)),
     "long": ScatteredAxis((4, 260), 1, positions(4, 200, below=260, distinct_along=1), (4, 200)),
 }
-"""Sizes by label, in which no position of a slice along the axis occurs twice."""
+"""Sizes of templates of scatter by label, in which no position occurs twice along the axis."""
 
 ONCE = ScatteredAxis((4, 6), 1, positions(4, 3, below=6, distinct_along=1), (4, 5))
-"""Sizes with positions that are written at most once."""
+"""Sizes in which scatter writes each element at most once."""
 
 REPEATED = ScatteredAxis((3, 9), 1, positions(3, 7, below=9), (3, 8))
-"""Sizes with positions of which some are written several times."""
+"""Sizes in which scatter writes some elements several times."""
 
 SUMMED = ScatteredAxis((3, 17), 1, positions(3, 67, below=17), (4, 70))
-"""Sizes with positions to which many elements are added."""
+"""Sizes in which scatter combines each element with four elements of the source on average."""
 
 INNER = ScatteredAxis((2, 3, 4), -2, positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
-"""Sizes with positions along an inner axis."""
+"""Sizes in which scatter works along an inner axis and writes some elements several times."""
 
 LARGE_SCATTERS = [
     CaseTemplate(
@@ -202,7 +215,7 @@ LARGE_SCATTERS = [
     )
     for label, shape, axis, number, fields in LARGE_AXES
 ]
-"""The templates of `diopiScatter` in the level `large`."""
+"""The large templates of `diopiScatter`."""
 
 LARGE_SCALAR_SCATTERS = [
     CaseTemplate(
@@ -210,7 +223,7 @@ LARGE_SCALAR_SCATTERS = [
     )
     for label, shape, axis, number, fields in LARGE_AXES
 ]
-"""The templates of `diopiScatterScalar` in the level `large`, which write only a third of the positions."""
+"""The large templates of `diopiScatterScalar`, which write a third as many elements."""
 
 
 def scatter_template(
@@ -223,10 +236,10 @@ def scatter_template(
     """Return a template of `diopiScatter` or `diopiScatterScalar`.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         sizes: The sizes.
-        reduce: The argument `reduce`: "" to write, "add" or "multiply" to combine the old and the new element.
-        domain: The domain of input and source; None for the default.
+        reduce: The argument `reduce`: "" to replace elements; "add" or "multiply" to combine the old and the new one.
+        domain: The domain of the input and of the source; None for `any_value`.
         **fields: Further fields of the template.
 
     Returns:
@@ -266,7 +279,10 @@ SCATTER = (
     scatter_template("larger-source-reduced", SCATTERS["larger-source"], "multiply", normal()),
     scatter_template("long-reduced", SCATTERS["long"], "add", normal()),
 )
-"""The small templates of `diopiScatter`, without a reduction (any of several values may be written), or with one."""
+"""The small templates of `diopiScatter`.
+
+If scatter replaces an element several times, any of the written values is a valid result.
+"""
 
 SCATTER_SCALAR = (
     *SCATTER,
@@ -275,11 +291,14 @@ SCATTER_SCALAR = (
         for label, (dtype, number, _) in CONVERSIONS.items()
     ),
 )
-"""The small templates of `diopiScatterScalar`, including values that the function must convert."""
+"""The small templates of `diopiScatterScalar`, including numbers that the function must convert."""
 
 
 def scatter_arguments(template: CaseTemplate[ScatteredAxis], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiScatter` and `diopiScatterScalar` for the sizes of a template."""
+    """Return the arguments of `diopiScatter` and `diopiScatterScalar` for the sizes of a template.
+
+    The number `value` depends on the element type. For bool, it is the one that changes elements.
+    """
     sizes = template.sizes
     number = -2.0 if template.exact else -1.375
     is_product = template.argument("reduce") == "multiply"
@@ -296,19 +315,19 @@ WRITTEN_POSITIONS_REASONS = {
     "of-number|number-of-vector": SINGLE_POSITION_REASON,
     "all|cube$": "every position is written",
 }
-"""Reasons why some wrong results can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reasons why an implementation that ignores the index passes some cases, by a regular expression for labels."""
 
 
 def write_one_per_slice(shape: Shape, axis: int) -> ScatteredAxis:
-    """Return sizes that write one position in each slice along the axis."""
+    """Return sizes in which scatter writes one random position per slice along the axis `axis`."""
     source = replace_length(shape, axis % len(shape), 1)
     return ScatteredAxis(shape, axis, positions(*source, below=shape[axis]), source)
 
 
 def scatter_templates(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[CaseTemplate[ScatteredAxis]]:
-    """Return the templates, and a template for each axis of ranks 1 to 4 that none of them uses.
+    """Return the templates together with new ones for the axes that they do not test, for tensors of ranks 1 to 4.
 
-    The additional templates write elements along even axes, and add elements along odd axes.
+    The new templates replace elements along even axes, and add to elements along odd axes.
     """
     reductions: Sequence[tuple[str, Domain | None]] = (("", None), ("add", normal()))
     added = add_untested_axes(templates, write_one_per_slice)[len(templates) :]

@@ -1,4 +1,8 @@
-"""Cases of elements that a list selects with an index tensor or a mask per axis: reading, its gradient, writing."""
+"""Cases of functions that read or write the elements that a list of index tensors and masks selects (`x[a, :, b]`).
+
+The list has one entry per axis from the first axis on. A template describes cases that differ only in their element
+type. A domain is a distribution or a set of values, from which the elements of a tensor are drawn.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +38,19 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSe
 from diopi_test.cases.tensors import literal, mask, positions
 
 Indices = list[TensorSpec | None]
-"""An index tensor or a mask for each of the first axes; None selects all positions of an axis."""
+"""One entry per axis from the first axis on: an index tensor, or None for all positions of the axis.
+
+A mask, which is true for the selected positions, stands for as many axes as it has itself.
+"""
 
 
 @dataclass(frozen=True)
 class IndexedElements:
-    """Elements of a tensor that a list selects.
+    """The sizes of a template of a call that reads or writes elements that a list selects.
 
     Attributes:
         shape: The shape of the tensor.
-        indices: An index tensor or mask for each of the first axes; None selects all positions of an axis.
+        indices: The list.
         values_shape: The shape of the values to write; None for the shape of the selected elements.
     """
 
@@ -98,10 +105,10 @@ INDEXING: Mapping[str, IndexedElements] = {
     "mask-true": IndexedElements((3, 2), [mask(3, fill=True)]),
     "mask-false": IndexedElements((3, 2), [mask(3, 2, fill=False)]),
 }
-"""The shapes and lists of indices by label."""
+"""Sizes of templates by label."""
 
 ROWS = CaseTemplate("rows", IndexedElements((5, 4), [positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
-"""The template that selects rows."""
+"""A template that selects rows, with smoke cases in every element type."""
 
 MIDDLE = CaseTemplate(
     "middle",
@@ -109,8 +116,7 @@ MIDDLE = CaseTemplate(
     layout=transposed,
     dtypes=DtypeSelection.all,
 )
-"""The template that selects along a middle axis."""
-
+"""A template that selects positions along a middle axis, in every element type."""
 
 INDEX = (
     ROWS,
@@ -127,10 +133,10 @@ INDEX = (
 
 
 LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [positions(32_005, below=32_003)]), large=True)
-"""Rows of a large table."""
+"""A template that selects rows of a large matrix."""
 
 FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [positions(263, below=131)]), **FAR_APART)
-"""Rows of a large table in float16 with gaps between all elements."""
+"""A template that selects rows of a large matrix in float16 with gaps between all elements."""
 
 
 def index_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
@@ -157,7 +163,7 @@ INDEX_BACKWARD = (
     LARGE_ROWS,
     CaseTemplate("crowded", IndexedElements((131, 67), [positions(1031, below=131)]), **LARGE_HALF),
 )
-"""The templates of `diopiIndexBackward`, which adds up all gradients of an element."""
+"""The templates of `diopiIndexBackward`, which adds up the gradients of all reads of one element."""
 
 
 def index_backward_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
@@ -178,26 +184,26 @@ register(
 )
 
 PUT: Mapping[str, Any] = {"accumulate": False}
-"""The attribute that replaces elements."""
+"""The argument with which `diopiIndexPut` replaces elements."""
 
 ADD: Mapping[str, Any] = {"accumulate": True}
-"""The attribute that adds to elements."""
+"""The argument with which `diopiIndexPut` adds to elements."""
 
 ONCE: Indices = [positions(4, below=6, distinct_along=0)]
-"""Rows that are written at most once."""
+"""A list that selects four different rows of six."""
 
 REPEATED: Indices = [positions(9, below=4, low=-4)]
-"""Rows of which some are written several times."""
+"""A list that selects nine rows of four, some of them several times."""
 
 NINE_OF_THREE: Indices = [positions(9, below=3)]
-"""Nine rows, of which at most three are different."""
+"""A list that selects nine rows of three, some of them several times."""
 
 COLUMNS: Indices = [None, positions(3, below=5, distinct_along=0)]
-"""Columns that are written at most once."""
+"""A list that selects three different columns of five."""
 
 
 def input_and_values(domain: Domain) -> Mapping[str, Domain]:
-    """Return the domains that draw the input and the written values from `domain`."""
+    """Return `domain` as the domain of both the input and the values to write."""
     return {"input": domain, "values": domain}
 
 
@@ -277,11 +283,17 @@ INDEX_PUT = (
     ),
     CaseTemplate("half", IndexedElements((131, 517), [positions(67, below=131, distinct_along=0)]), PUT, **LARGE_HALF),
 )
-"""The templates of `diopiIndexPut`, which replaces elements ("put") or adds to them ("add")."""
+"""The templates of `diopiIndexPut`, which replaces elements ("put") or adds to them ("add").
+
+If it replaces an element several times ("any-of-several"), any of the written values is a valid result.
+"""
 
 
 def index_put_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
-    """Return the arguments of `diopiIndexPut` for the sizes of a template."""
+    """Return the arguments of `diopiIndexPut` for the sizes of a template.
+
+    The input and the values are normally distributed if they are added, and otherwise drawn from `any_value`.
+    """
     sizes = template.sizes
     domain = normal() if template.argument("accumulate") else any_value
     values_shape = sizes.selected_shape if sizes.values_shape is None else sizes.values_shape

@@ -1,4 +1,9 @@
-"""Cases of elements where a mask is true, or that are not zero: filling, writing, selecting, `diopiWhere`."""
+"""Cases of functions that fill, write, select or choose elements where a mask is true, and of `diopiNonzero`.
+
+A template describes cases that differ only in their element type. A domain is a distribution or a set of values, from
+which the elements of a tensor are drawn. A case is non-discriminating if an implementation with a coarse error passes
+it.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +48,13 @@ from diopi_test.cases.tensors import derive_single_tensor, literal, mask
 
 @dataclass(frozen=True)
 class MaskedElements:
-    """Elements of a tensor that a mask selects.
+    """The sizes of a template of a call that reads or writes the elements where a mask is true.
 
     Attributes:
         shape: The shape of the tensor.
-        mask: The mask, which is broadcast with the tensor.
-        source: The shape of the source of the elements; None for a vector that is longer than necessary.
+        mask: The mask. The shapes of tensor and mask are broadcast to one shape.
+        source: The shape of the source of `diopiMaskedScatter`; None for a vector with two elements more than the mask
+            selects.
     """
 
     shape: Shape
@@ -79,7 +85,7 @@ FITTING: Mapping[str, MaskedElements] = {
     "long": MaskedElements((1031,), mask(1031)),
     "irregular": MaskedElements((4099,), literal(np.arange(4099) ** 2 % 101 < 40, Dtype.bool)),
 }
-"""Masks that are broadcast to the shape of the input."""
+"""Sizes by label in which the mask is broadcast to the shape of the input."""
 
 SPREADING: Mapping[str, MaskedElements] = {
     "input-row": MaskedElements((3,), mask(4, 3, period=2)),
@@ -88,16 +94,16 @@ SPREADING: Mapping[str, MaskedElements] = {
     "outer": MaskedElements((4, 1), mask(1, 5, period=2)),
     "to-no-rows": MaskedElements((3,), mask(0, 3, fill=True)),
 }
-"""Masks along which the input is broadcast."""
+"""Sizes by label in which the input is broadcast to the shape of the mask, or both are."""
 
 CONSTANT_MASK_REASONS = {"(of-)?number-false|false": ALL_FALSE_REASON, "(of-)?number|true": ALL_TRUE_REASON}
-"""Reasons why cases with constant masks do not discriminate, by a pattern of labels."""
+"""The reasons why cases with constant masks are non-discriminating, by a regular expression for labels."""
 
 PLAIN = MaskedElements((4, 6), mask(4, 6))
-"""A matrix and a mask of the same shape."""
+"""Sizes of a matrix and a mask of the same shape."""
 
 HALF = mask(4, 5, period=2)
-"""A mask that is true for every second element."""
+"""A mask of the shape 4 × 5 that is true for every second element."""
 
 MASKED = (
     CaseTemplate("plain", PLAIN, **SMOKE_IN_ALL_DTYPES),
@@ -118,19 +124,25 @@ MASKED = (
 )
 """The small templates that functions with a mask share."""
 
-
 PLANE = MaskedElements((263, 257), mask(263, 257))
-"""A large matrix and a mask of the same shape."""
+"""Sizes of a large matrix and a mask of the same shape."""
 
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
-"""A large matrix with a mask."""
+"""A template of a large matrix with a mask."""
 
 LARGE_MASKED = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART))
 """The large templates that functions with a mask share."""
 
 
 def derive_masked(domain: Domain = any_value) -> Derive[MaskedElements]:
-    """Return a function that derives the arguments of functions with a mask and draws the input from `domain`."""
+    """Return a function that derives the arguments of functions with a mask from a template.
+
+    Args:
+        domain: The domain of the input.
+
+    Returns:
+        The function, for `expand`.
+    """
 
     def arguments(template: CaseTemplate[MaskedElements], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes
@@ -150,7 +162,7 @@ def derive_masked(domain: Domain = any_value) -> Derive[MaskedElements]:
 
 @cases_for("diopiMaskedFill", non_discriminating=CONSTANT_MASK_REASONS)
 def masked_fill_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of filling where a mask is true, including values that the function must convert."""
+    """Return the cases of filling elements where a mask is true, including values that the function must convert."""
     templates = [*MASKED, *conversion_templates(prototype, MaskedElements((4, 5), HALF)), *LARGE_MASKED]
     return expand(prototype, templates, derive_with_value(prototype, derive_masked()))
 
@@ -166,16 +178,15 @@ MASKED_SCATTER = (
     LARGE_PLANE,
     LARGE_MASKED[1].replace(arguments={"source": tensor(PLANE.count + 2, domain=any_value)}),
 )
-"""The templates of `diopiMaskedScatter`, which writes the elements of `source` in order."""
+"""The templates of `diopiMaskedScatter`, which replaces the selected elements by those of `source`, in order."""
 
 register(
     "diopiMaskedScatter", templates=MASKED_SCATTER, derive=derive_masked(), non_discriminating=CONSTANT_MASK_REASONS
 )
 register(
     "diopiMaskedSelect",
-    templates=[
-        template.replace(result_layout=contiguous) for template in (*MASKED, *LARGE_MASKED)
-    ],  # the callee's layout
+    # The function allocates its result itself, and so determines the layout.
+    templates=[template.replace(result_layout=contiguous) for template in (*MASKED, *LARGE_MASKED)],
     derive=derive_masked(),
     non_discriminating={"input-number": "all result elements are the only element of the input"},
 )
@@ -185,11 +196,11 @@ SUM_REASONS = {
     "input-number": "all selected elements are added to one sum",
     "outer": "every row has the same sum, wherever the mask is true",
 }
-"""Reasons why sums do not show the position of an element (`non_discriminating`), by a pattern of labels."""
+"""The reasons why cases of sums are non-discriminating, by a regular expression for labels."""
 
 
 def _uneven_mask(rows: int) -> TensorSpec:
-    """Return a mask that selects the elements of its three columns with different frequencies."""
+    """Return a mask of the shape (`rows`, 3): columns are true in every row, in 3 of 4 rows and in 1 of 4 rows."""
     return literal(np.arange(rows)[:, np.newaxis] % 4 < [4, 3, 1], Dtype.bool)
 
 
@@ -205,7 +216,7 @@ MASKED_SELECT_BACKWARD = (
     LARGE_PLANE,
     CaseTemplate("half", PLANE, **LARGE_HALF),
 )
-"""The templates of `diopiMaskedSelectBackward`, which adds up gradients where the input is broadcast."""
+"""The templates of `diopiMaskedSelectBackward`, which adds up gradients if the input is broadcast."""
 
 register(
     "diopiMaskedSelectBackward",
@@ -229,15 +240,15 @@ MIXED = (
     (Dtype.complex64, Dtype.float64),
     (Dtype.complex128, Dtype.complex64),
 )
-"""Different element types of the two tensors that `diopiWhere` chooses from."""
+"""Pairs of different element types of the two tensors from which `diopiWhere` chooses."""
 
 
 @dataclass(frozen=True)
 class ChoiceSizes:
-    """Sizes of a choice between two tensors.
+    """The sizes of a template of `diopiWhere`, which chooses elements from two tensors.
 
     Attributes:
-        condition: The condition.
+        condition: The mask that decides. The shapes of all three tensors are broadcast to one shape.
         input: The shape of the tensor that is chosen where the condition is true.
         alternative: The shape of the tensor that is chosen where the condition is false.
     """
@@ -248,13 +259,13 @@ class ChoiceSizes:
 
 
 MATRIX = ChoiceSizes(HALF, (4, 5), (4, 5))
-"""A choice between two matrices."""
+"""Sizes of a choice between two matrices of the shape 4 × 5."""
 
 BYTES = mask(4, 5, period=2, dtype=Dtype.uint8)
-"""A mask of bytes instead of truth values."""
+"""A mask like `HALF` in uint8 instead of bool."""
 
 LARGE_CHOICE = ChoiceSizes(PLANE.mask, PLANE.shape, PLANE.shape)
-"""A choice between two large matrices."""
+"""Sizes of a choice between two large matrices."""
 
 WHERE_TEMPLATES = (
     CaseTemplate("matrix", MATRIX, **SMOKE_IN_ALL_DTYPES),

@@ -1,4 +1,9 @@
-"""Shared parts of the cases of index functions: sizes of templates, layouts, and templates of sums of gradients."""
+"""Shared parts of the cases of index functions: sizes of templates, layouts, and templates of sums of gradients.
+
+A template describes cases that differ only in their element type. The family derives the arguments of a call from the
+`sizes` of its template, which are objects of the classes in this package. A case is non-discriminating if an
+implementation with a coarse error passes it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ Shape = tuple[int, ...]
 
 
 class AlongAxis(Protocol):
-    """An object that has the shape of a tensor and an axis: the sizes of a template of a call along one axis."""
+    """The interface of sizes that contain the shape of a tensor and an axis, such as `IndexedAxis`."""
 
     @property
     def shape(self) -> Shape:
@@ -30,14 +35,14 @@ class AlongAxis(Protocol):
 
     @property
     def axis(self) -> int:
-        """Return the axis."""
+        """Return the axis along which the function works; it may be negative."""
 
 
 Sizes = TypeVar("Sizes")
-"""The type of the sizes of a template."""
+"""A type of the sizes of a template."""
 
 AxisSizes = TypeVar("AxisSizes", bound=AlongAxis)
-"""The type of the sizes of a template of calls along an axis."""
+"""A type of the sizes of a template that contain a shape and an axis."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class IndexedAxis:
 
     Attributes:
         shape: The shape of the tensor that the function reads or writes.
-        axis: The axis.
-        index: The tensor of positions.
+        axis: The axis; −1 is the last one.
+        index: The integer tensor of positions along the axis.
     """
 
     shape: Shape
@@ -61,7 +66,7 @@ class IndexedTable:
 
     Attributes:
         shape: The shape of the table, often (rows, columns).
-        indices: The tensor of positions of rows.
+        indices: The integer tensor of the numbers of rows.
     """
 
     shape: Shape
@@ -69,22 +74,25 @@ class IndexedTable:
 
 
 ONE_DTYPE_PER_KIND = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex64)
-"""A single-precision, a half-precision, an integer and a complex type."""
+"""One element type of each kind: single precision, half precision, integer and complex."""
 
 INEXACT = (*floating, *complexes)
-"""The element types whose sums are rounded."""
+"""The floating-point and complex element types, in which sums have rounding errors."""
 
 EQUAL_LAYOUTS = [(layout, layout) for layout in (contiguous, transposed, strided)]
 """Pairs of equal layouts of arguments and result, for `CaseTemplate.cycle_layouts`."""
 
 DIFFERENT_LAYOUTS = [(contiguous, transposed), (strided, contiguous)]
-"""Pairs of different layouts of arguments and result."""
+"""Pairs of different layouts of arguments and result, for `CaseTemplate.cycle_layouts`."""
 
 SUMMANDS = integer_values(-3, 3)
-"""Integers from −3 to 3. Every floating type represents sums of a few dozen of them exactly, in any order."""
+"""A domain of integers from −3 to 3. Every floating-point type represents the sums of a few dozen of them exactly."""
 
 POSITIVE = uniform(0.7, 0.74)
-"""Numbers whose running sum stagnates in half precision, when a number is less than half a unit of the sum."""
+"""A domain of positive numbers that shows whether long sums are accumulated in half precision.
+
+Such a sum stops growing as soon as a number is less than half a unit in the last place of the sum.
+"""
 
 REPEATED_INDEX = literal(np.resize([1, 1, 1, 0], 1100))
 """An index of 1100 elements: the position 1 occurs 825 times, and the position 0 occurs 275 times."""
@@ -93,16 +101,16 @@ LONG_REPEATED_INDEX = literal(np.resize([1, 1, 1, 0], 8000))
 """An index of 8000 elements: the position 1 occurs 6000 times, and the position 0 occurs 2000 times."""
 
 NEIGHBORS = choice([2**62 + i for i in range(-20, 20)])
-"""Different numbers of int64 that are equal as float64."""
+"""A domain of int64 numbers near 2^62, which become equal if a kernel converts them to float64."""
 
 SINGLE_POSITION_REASON = "there is but one place"
-"""The `non_discriminating` reason of cases with a single position, which cannot be wrong."""
+"""The reason why cases with only one possible position are non-discriminating."""
 
 ALL_TRUE_REASON = "the mask is true everywhere"
-"""The `non_discriminating` reason of cases that pass even if the function ignores the mask and selects everything."""
+"""The reason why a function that ignores the mask and selects everything passes cases with this mask."""
 
 ALL_FALSE_REASON = "the mask is false everywhere"
-"""The `non_discriminating` reason of cases that pass even if the function ignores the mask and selects nothing."""
+"""The reason why a function that ignores the mask and selects nothing passes cases with this mask."""
 
 
 LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
@@ -110,28 +118,29 @@ LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
     ("many-rows", (70_001, 3), 0, 65_537, {"large": True}),
     ("half", (67, 1031), 1, 1031, {"large": True, "dtypes": (Dtype.float16,)}),
 )
-"""For each large template: its label, the shape, the axis, the number of positions along the axis, and other fields."""
+"""Large templates: the label, the shape, the axis, the number of positions along the axis, and other fields."""
 
 LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
 """The fields of large templates in float16."""
 
 FAR_APART: Mapping[str, Any] = {"layout": strides(4099, 3), **LARGE_HALF}
-"""The fields of large templates in float16 with gaps between all elements."""
+"""The fields of large templates in float16 whose tensors, matrices, have gaps between all elements."""
 
 
 def replace_length(shape: Shape, axis: int, length: int) -> Shape:
-    """Return the shape with `length` as the length of `axis`, which must not be negative."""
+    """Return `shape` with the length of the axis `axis` replaced by `length`; `axis` must not be negative."""
     return tuple(length if number == axis else size for number, size in enumerate(shape))
 
 
 def sized_templates(
     table: Mapping[str, Sizes], long: DtypeSelection = DtypeSelection.leading
 ) -> list[CaseTemplate[Sizes]]:
-    """Return a template per entry of a table of sizes by label.
+    """Return one template per entry of a table.
 
     Args:
-        table: The sizes by label.
-        long: The element types of the template with the label "long". All others have the leading type.
+        table: The sizes of the templates by label.
+        long: The element types of the template with the label "long". All others have only the leading type, usually
+            float32.
 
     Returns:
         The templates.
@@ -149,8 +158,9 @@ def sum_templates(
 
     Args:
         gradient: The name of the argument whose elements are added up.
-        exact: The sizes of a template whose sums are exact.
-        long: The sizes of a template with long sums, which stagnate if they are accumulated in half precision.
+        exact: The sizes of a template with sums of at most a few dozen small integers, which are exact.
+        long: The sizes of a template with sums of many positive numbers, which stop growing if they are accumulated in
+            half precision.
         dtypes: The element types of the template with long sums.
 
     Returns:
@@ -165,20 +175,21 @@ def sum_templates(
 def add_untested_axes(
     templates: Sequence[CaseTemplate[AxisSizes]], sizes: Callable[[Shape, int], AxisSizes]
 ) -> list[CaseTemplate[AxisSizes]]:
-    """Return the templates, and a template for each axis of ranks 1 to 4, counted from either end, that none uses.
+    """Return the templates together with new ones for the axes that they do not test, for tensors of ranks 1 to 4.
 
     Args:
-        templates: The templates.
+        templates: The templates that already exist.
         sizes: Returns the sizes of a new template for a shape and an axis.
 
     Returns:
-        The templates and the new templates.
+        The templates, followed by one new template per combination of a rank and an axis from −rank to rank − 1 that no
+        template has.
     """
     tried = {(len(template.sizes.shape), template.sizes.axis) for template in templates}
     return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untested_axes(tried))]
 
 
 def mask_values(mask: TensorSpec) -> Any:
-    """Return the elements of a mask of fixed values as bool."""
+    """Return the elements of a mask as an array of bool; the mask must have fixed values (`TensorSpec.compute`)."""
     assert callable(mask.compute)
     return np.asarray(mask.compute({})) != 0

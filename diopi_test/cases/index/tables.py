@@ -1,4 +1,9 @@
-"""Cases of the rows of a table that an index selects: embedding, its gradient, and limited norms; one-hot vectors."""
+"""Cases of embedding (the lookup of rows in a table), its gradient, the limitation of norms, and one-hot vectors.
+
+A template describes cases that differ only in their element type. A domain is a distribution or a set of values, from
+which the elements of a tensor are drawn. A case is non-discriminating if an implementation with a coarse error passes
+it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +50,17 @@ I32 = Dtype.int32
 
 
 def row_indices(*shape: int, rows: int = 5, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
-    """Return a tensor of row indices that includes the first and the last row if it has at least two elements."""
+    """Return a tensor of the numbers of rows, in which all rows occur about equally often.
+
+    Args:
+        *shape: The shape of the tensor.
+        rows: The number of rows of the table.
+        dtype: The element type.
+        layout: The layout.
+
+    Returns:
+        The tensor.
+    """
     return TensorSpec(shape, dtype, choice(list(range(rows))), layout=layout)
 
 
@@ -61,22 +76,25 @@ TABLES: Mapping[str, IndexedTable] = {
     "wide": IndexedTable((5, 1030), row_indices(4)),
     "long": IndexedTable((40, 9), row_indices(115, rows=40)),
 }
-"""The shapes of tables and indices by label."""
+"""Sizes of templates of embedding and its gradient, by label."""
 
 LOOKUP = IndexedTable((5, 4), row_indices(7))
-"""A table and a vector of indices."""
+"""Sizes of a table of five rows and a vector of seven indices."""
 
 UNUSED = IndexedTable((9, 3), literal([2, 7, 2, 2, 4]))
-"""A table with rows that no index names."""
+"""Sizes of a table with rows that no index selects."""
 
 IN_POWERS = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
-"""Every row occurs once, twice or four times."""
+"""Sizes in which the frequency of every index is a power of two, so that divisions by it are exact.
+
+The last row does not occur.
+"""
 
 VOCABULARY = IndexedTable((32_003, 13), positions(11, 509, below=32_003))
-"""A large table."""
+"""Sizes of a large table, as for the words of a language model."""
 
 SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
-"""The attribute that divides gradients by the frequency of the index."""
+"""The argument with which the gradient of a row is divided by the number of times that the row was looked up."""
 
 SHARED_TEMPLATES = (
     CaseTemplate("vector", LOOKUP, **SMOKE_IN_ALL_DTYPES),
@@ -90,7 +108,7 @@ SHARED_TEMPLATES = (
     ),
     CaseTemplate("sparse", LOOKUP, {"padding_idx": 4, "sparse": True}),
 )
-"""Templates that the lookup and its gradient share."""
+"""Templates that embedding and its gradient share."""
 
 EMBEDDING = (
     *SHARED_TEMPLATES,
@@ -104,7 +122,11 @@ EMBEDDING = (
 
 
 def scaled_template(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplate[IndexedTable]:
-    """Return a template that ignores the first row and divides the gradients of each row by its frequency."""
+    """Return a template of the gradient with the sizes `TABLES[label]`.
+
+    Its calls divide the gradient of each row by the number of lookups, and the first row has no gradient
+    (`padding_idx`).
+    """
     return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **fields)
 
 
@@ -126,7 +148,7 @@ EMBEDDING_BACKWARD = (
     CaseTemplate("vocabulary", VOCABULARY, large=True),
     CaseTemplate("crowded", IndexedTable((67, 67), positions(1031, below=67)), **LARGE_HALF),
 )
-"""The templates of `diopiEmbeddingBackward`, which adds up all gradients of a row."""
+"""The templates of `diopiEmbeddingBackward`, which adds up the gradients of all lookups of a row."""
 
 
 def lookup_arguments(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapping[str, Any]:
@@ -144,7 +166,7 @@ def lookup_arguments(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapp
 
 
 ONE_ROW_REASONS = {"one-row": "there is only one row"}
-"""The reason why wrong indices can pass a case (`non_discriminating`), by label."""
+"""The reason why an implementation that ignores the indices passes a case, by label."""
 
 register("diopiEmbedding", templates=EMBEDDING, derive=lookup_arguments, non_discriminating=ONE_ROW_REASONS)
 register(
@@ -161,20 +183,33 @@ def renorm_template(
     norm_type: float = 2.0,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate[Shape]:
-    """Return a template that limits the norms of the rows at `indices` to `max_norm`."""
+    """Return a template of `diopiEmbeddingRenorm_`, which scales rows of a table whose norm is too large.
+
+    Args:
+        label: The label of the cases without the element type.
+        rows: The number of rows of the table.
+        columns: The number of columns of the table.
+        indices: The numbers of the rows to check.
+        max_norm: The largest norm that a row may keep.
+        norm_type: The order p of the norm (Σ |x|^p)^(1/p); infinity for the largest magnitude.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     return CaseTemplate(
         label, (rows, columns), {"indices": indices, "max_norm": max_norm, "norm_type": norm_type}, **fields
     )
 
 
 TABLE_AND_INDICES = (6, 4, literal([5, 0, 2, 5, 5]))
-"""The number of rows, their length and the indices."""
+"""The arguments `rows`, `columns` and `indices` of `renorm_template`."""
 
 PAIRS = [[4, 1], [3, 4]]
-"""A matrix of indices."""
+"""The elements of a matrix of indices."""
 
 JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
-"""The table of an exact case: its rows have Euclidean norms of 5/256 or less."""
+"""A table whose rows have Euclidean norms of 5/256 or slightly less, which every floating-point type represents."""
 
 RENORM = (
     renorm_template("euclidean", *TABLE_AND_INDICES, 1.0, **SMOKE_IN_ALL_DTYPES),
@@ -189,7 +224,7 @@ RENORM = (
     renorm_template("long", 60, 17, row_indices(115, rows=60), 3.0),
     renorm_template("rows-of-16", 6, 16, literal([5, 0, 3, 2]), 1.0),
     renorm_template("one-column", 6, 1, literal([5, 0, 2]), 1.0),
-    # no row is too long, or no long row is selected: the table stays equal, bit for bit
+    # In the following templates, the norm of no selected row is too large. The table must not change in any bit.
     renorm_template("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(
         arguments={"inout": JUST_SHORT_ENOUGH}
     ),
@@ -206,7 +241,10 @@ RENORM = (
 
 
 def rows_of_unlike_norms(shape: Shape) -> Domain:
-    """Return a domain of tables of this shape: numbers in even rows are below 0.01, those in odd rows up to 4."""
+    """Return a domain of tables of the shape `shape` whose rows have small and large norms in alternation.
+
+    Numbers in even rows have magnitudes from 0.005 to 0.01, and those in odd rows have magnitudes from 2 to 4.
+    """
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         scales = np.where(np.arange(shape[0]) % 2, 4.0, 0.01)[:, np.newaxis]
@@ -222,12 +260,12 @@ def unlike_row_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping
 
 
 SHORT_ROWS_REASONS = {"(just-)?short-enough": "no row exceeds the maximum norm, whatever the indices are"}
-"""The reason why wrong indices can pass a case (`non_discriminating`), by a regular expression for labels."""
+"""The reason why an implementation that ignores the indices passes cases, by a regular expression for labels."""
 
 register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_row_arguments, non_discriminating=SHORT_ROWS_REASONS)
 
 AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
-"""The attribute that derives the number of classes from the largest index."""
+"""The argument with which the number of classes is the largest index plus 1."""
 
 ONE_HOT = (
     CaseTemplate("vector", (7,), {"num_classes": 5}, **SMOKE_IN_ALL_DTYPES),
@@ -243,13 +281,13 @@ ONE_HOT = (
     CaseTemplate("classes", (), {"input": positions(67, below=1031), "num_classes": 1031}, large=True),
     CaseTemplate("many", (), {"input": positions(70_001, below=3), "num_classes": 3}, large=True),
 )
-"""The templates of `diopiOneHot`."""
+"""The templates of `diopiOneHot`; their sizes are the shape of the indices."""
 
 register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_values(0, 4)))
 
 
 def _requests_sparse_gradient(prototype: Prototype, case: Case) -> bool:
-    """Return whether the call requests a sparse gradient."""
+    """Return whether the case requests a sparse gradient."""
     return bool(case.arguments["sparse"])
 
 

@@ -1,7 +1,7 @@
 """Templates for the argument `value` of functions that write one value to many positions.
 
-`value` is a number or a tensor without axes. A function may have to convert it to the element type of the tensor that
-it writes.
+A template describes cases that differ only in their element type. `value` is a number or a tensor without axes,
+depending on the form of the function. The function converts it to the element type of the tensor to which it writes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,22 @@ from diopi_test.cases.tensors import literal
 
 
 def _takes_number(prototype: Prototype) -> bool:
-    """Return whether this form of the function takes `value` as a number, not as a 0-d tensor."""
+    """Return whether this form of the function takes `value` as a number; otherwise it takes a tensor without axes."""
     return bool(prototype.parameter("value").annotation is kinds.Scalar)
 
 
 def unconverted_value(prototype: Prototype) -> ByDtype:
-    """Return the argument `value` in the element type under test: True, 77 or −2.625, by category of the type."""
+    """Return an argument `value` that needs no conversion to the element type under test.
+
+    It is True for bool, 77 for integer types, −2.625 for floating-point types, and for complex types −2.625 as a number
+    or −2.625 + 0.5j as a tensor.
+
+    Args:
+        prototype: The prototype of the function or form.
+
+    Returns:
+        The argument of a template: a number, or a tensor without axes.
+    """
     if _takes_number(prototype):
         return ByDtype(lambda dtype: (True, 77, -2.625, -2.625)[category(dtype)])
     return ByDtype(lambda dtype: literal((True, 77, -2.625, -2.625 + 0.5j)[category(dtype)], dtype))
@@ -50,16 +60,27 @@ CONVERSIONS: Mapping[str, tuple[Dtype, Any, Dtype]] = {
     "large": (Dtype.int64, 2**53 + 1, Dtype.int64),
     "least": (Dtype.int64, -(2**63), Dtype.int64),
 }
-"""By label: the element type of the case, the value, and the element type of the value before the conversion."""
+"""By label: the element type under test, the value, and the element type of the value before its conversion.
+
+If the form of the function takes a number, the last entry is not used.
+"""
 
 
 def conversion_templates(prototype: Prototype, sizes: Sizes) -> Iterator[CaseTemplate[Sizes]]:
-    """Yield a template with these sizes for each entry of `CONVERSIONS`."""
+    """Yield one template with the sizes `sizes` per entry of `CONVERSIONS`."""
     for label, (dtype, number, number_dtype) in CONVERSIONS.items():
         value = number if _takes_number(prototype) else literal(number, number_dtype)
         yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
 
 
 def derive_with_value(prototype: Prototype, derive: Derive[Sizes]) -> Derive[Sizes]:
-    """Return a function that extends the arguments that `derive` returns by a `value` that needs no conversion."""
+    """Return a function that returns the arguments of `derive` and the argument `value`, which needs no conversion.
+
+    Args:
+        prototype: The prototype of the function or form.
+        derive: Returns the other arguments for a template and an element type.
+
+    Returns:
+        The function, for `expand`. A `value` in the template takes precedence.
+    """
     return lambda template, dtype: {**derive(template, dtype), "value": unconverted_value(prototype)}
