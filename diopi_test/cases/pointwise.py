@@ -126,7 +126,7 @@ def _draw_nans(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permutation(np.resize(np.array(encodings, np.uint64) << np.uint64(48), count)).view(np.float64)
 
 
-INEXACT = (*floating, *complexes)
+ROUNDED_DTYPES = (*floating, *complexes)
 """The floating-point and complex element types, whose results are rounded."""
 
 ALL_EXPONENTS = (-1100, 1100)
@@ -150,25 +150,25 @@ ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
 Functions often fail in these domains: near 0, near saturation, or far from 0.
 """
 
-PATTERNS_IN_ALL_DTYPES = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
+PATTERNS_IN_ALL_DTYPES = [pattern.replace(dtypes=DtypeSelection.all) for pattern in UNIFORM]
 """The patterns `UNIFORM`, each in all element types of the function."""
 
-LINE = pattern_template("row", (137,))
+LONG_VECTOR = pattern_template("row", (137,))
 """A pattern of a vector of 137 elements, for domains with which only some functions are tested."""
 
 
 @cases_for(*DOMAINS)
 def unary_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of an element-wise function of one tensor."""
-    further = [
-        LINE.with_domains({"input": domain}, label, dtypes=INEXACT)
+    additional_templates = [
+        LONG_VECTOR.with_domains({"input": domain}, label, dtypes=ROUNDED_DTYPES)
         for label, (domain, functions) in ADDITIONAL_DOMAINS.items()
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
     if prototype.base == "diopiIsNan":
-        further.append(LINE.with_domains({"input": _draw_nans}, "encodings", dtypes=floating))
-    usual = (shapes.with_domains({"input": DOMAINS[prototype.base]}) for shapes in PATTERNS_IN_ALL_DTYPES)
-    cases = Elementwise(prototype).cases([*usual, *Elementwise(prototype).special_value_pairs(), *further])
+        additional_templates.append(LONG_VECTOR.with_domains({"input": _draw_nans}, "encodings", dtypes=floating))
+    usual = (pattern.with_domains({"input": DOMAINS[prototype.base]}) for pattern in PATTERNS_IN_ALL_DTYPES)
+    cases = Elementwise(prototype).cases([*usual, *Elementwise(prototype).special_value_pairs(), *additional_templates])
     return (_annotate(prototype.base, case) for case in cases)
 
 
@@ -194,23 +194,26 @@ def _annotate(function: str, case: Case) -> Case:
     return case
 
 
-ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
+TANH_RESULTS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
 """A domain of results of tanh: 0, values at the ends of its range, ½ and NaN."""
 
-ENDS_BY_SPECIAL = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
+SPECIAL_GRADIENTS = pattern_template("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 """A pattern of six rows, each of which contains all 19 special values of grad_output.
 
 The results of tanh differ between the rows, so that special values meet different results.
 """
 
-HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
+EXACT_TANH_RESULTS = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
 """A domain of results y of tanh for which 1 − y² has no rounding error."""
 
 TANH_BACKWARD = (
-    *(shapes.with_domains({"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in PATTERNS_IN_ALL_DTYPES),
-    ENDS_BY_SPECIAL.with_domains({"grad_output": special, "output": ENDS}),
-    LINE.with_domains(
-        {"grad_output": integer_values(-8, 8), "output": HALVES}, "exact", dtypes=DtypeSelection.all, exact=True
+    *(pattern.with_domains({"grad_output": normal(), "output": uniform(-1, 1)}) for pattern in PATTERNS_IN_ALL_DTYPES),
+    SPECIAL_GRADIENTS.with_domains({"grad_output": special, "output": TANH_RESULTS}),
+    LONG_VECTOR.with_domains(
+        {"grad_output": integer_values(-8, 8), "output": EXACT_TANH_RESULTS},
+        "exact",
+        dtypes=DtypeSelection.all,
+        exact=True,
     ),
 )
 """The templates of the gradient of tanh, whose arguments are grad_output and the result of tanh."""

@@ -20,7 +20,7 @@ from diopi_test.cases.index.positions import (
     DIFFERENT_LAYOUTS,
     EQUAL_LAYOUTS,
     LARGE_AXES,
-    LARGE_HALF,
+    LARGE_FLOAT16_FIELDS,
     REPEATED_INDEX,
     SINGLE_POSITION_REASON,
     IndexedAxis,
@@ -69,7 +69,7 @@ SLICES: Mapping[str, IndexedAxis] = {
 COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
 """A template that selects columns of a matrix, with smoke cases in every element type."""
 
-INNER = CaseTemplate(
+INNER_AXIS = CaseTemplate(
     "inner",
     IndexedAxis((3, 4, 5), -2, positions(6, below=4, dtype=Dtype.int32)),
     layout=strided,
@@ -79,7 +79,7 @@ INNER = CaseTemplate(
 
 INDEX_SELECT = (
     COLUMNS,
-    INNER.replace(result_layout=transposed),
+    INNER_AXIS.replace(result_layout=transposed),
     *CaseTemplate.cycle_layouts(
         sized_templates(SLICES, DtypeSelection.one_per_size), *DIFFERENT_LAYOUTS, (transposed, strided)
     ),
@@ -89,7 +89,7 @@ INDEX_SELECT = (
 
 INDEX_SELECT_BACKWARD = (
     COLUMNS,
-    INNER.replace(result_layout=strided),
+    INNER_AXIS.replace(result_layout=strided),
     *CaseTemplate.cycle_layouts(sized_templates(SLICES), *EQUAL_LAYOUTS),
     *sum_templates("grad", IndexedAxis((4, 6, 5), 1, positions(67, below=6)), IndexedAxis((2, 3), 1, REPEATED_INDEX)),
 )
@@ -97,7 +97,7 @@ INDEX_SELECT_BACKWARD = (
 
 INDEX_FILL = (
     CaseTemplate("columns", IndexedAxis((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
-    replace(INNER, sizes=IndexedAxis((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
+    replace(INNER_AXIS, sizes=IndexedAxis((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
     *CaseTemplate.cycle_layouts(
         [t for t in sized_templates(SLICES) if t.label not in ("long", "reversed")], *DIFFERENT_LAYOUTS
     ),
@@ -135,10 +135,10 @@ def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappin
     The argument `value` of `diopiIndexFill` is missing.
     """
     shape, dim, index = template.sizes.shape, template.sizes.axis, template.sizes.index
-    slices = np.array(shape, int)
-    slices[[dim] if shape else []] = np.prod(index.shape)
+    slices_shape = np.array(shape, int)
+    slices_shape[[dim] if shape else []] = np.prod(index.shape)
     return {
-        "grad": tensor(*slices.tolist(), layout=template.layout),
+        "grad": tensor(*slices_shape.tolist(), layout=template.layout),
         "input_sizes": shape,
         "input": tensor(*shape, domain=any_value, layout=template.layout),
         "dim": dim,
@@ -172,8 +172,8 @@ register(
 def index_fill_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of filling slices with a value, including values that the function must convert."""
     templates = [*INDEX_FILL, *conversion_templates(prototype, IndexedAxis((4, 5), 1, literal([0, 3])))]
-    with_untried = add_untested_axes(templates, lambda shape, axis: IndexedAxis(shape, axis, literal([-1])))
-    return expand(prototype, [*with_untried, *LARGE_FILLS], derive_with_value(prototype, index_arguments))
+    all_templates = add_untested_axes(templates, lambda shape, axis: IndexedAxis(shape, axis, literal([-1])))
+    return expand(prototype, [*all_templates, *LARGE_FILLS], derive_with_value(prototype, index_arguments))
 
 
 # Slices that a number or a range selects
@@ -201,7 +201,7 @@ class AxisPart:
         return (*self.shape[:axis], *length, *self.shape[axis + 1 :])
 
 
-SINGLE: Mapping[str, AxisPart] = {
+SINGLE_SLICES: Mapping[str, AxisPart] = {
     "first": AxisPart((4, 3), 0, (0,)),
     "last": AxisPart((4, 3), 0, (3,)),
     "minus-one": AxisPart((3, 5), 1, (-1,)),
@@ -295,10 +295,10 @@ def derive_with_numbers(*names: str) -> Derive[AxisPart]:
 
     def arguments(template: CaseTemplate[AxisPart], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes
-        small = tensor(*sizes.selected_shape, domain=any_value, layout=template.layout)
+        slices_tensor = tensor(*sizes.selected_shape, domain=any_value, layout=template.layout)
         return {
-            "grad_output": small,
-            "src": small,
+            "grad_output": slices_tensor,
+            "src": slices_tensor,
             "input_sizes": sizes.shape,
             "input": tensor(*sizes.shape, domain=any_value, layout=template.layout),
             **dict(zip(names, (sizes.axis, *sizes.numbers), strict=True)),
@@ -310,7 +310,7 @@ def derive_with_numbers(*names: str) -> Derive[AxisPart]:
 COLUMN, INNER_COLUMN = AxisPart((9, 3), 1, (1,)), AxisPart((3, 4, 5), -2, (-3,))
 """Sizes of templates that select a column of a matrix, and a slice along an inner axis."""
 
-SELECT = part_templates(COLUMN, INNER_COLUMN, SINGLE)
+SELECT_GRADIENTS = part_templates(COLUMN, INNER_COLUMN, SINGLE_SLICES)
 """The small templates of the gradient of `diopiSelect` and of `diopiSelectScatter`."""
 
 WHOLE_SLICE_REASONS = {"length-one": "the slice is the whole axis"}
@@ -325,33 +325,35 @@ def with_next_to_last_slices(templates: Sequence[CaseTemplate[AxisPart]]) -> lis
     return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (-2,)))
 
 
-SELECTING = with_next_to_last_slices(part_templates(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
+SELECT_TEMPLATES = with_next_to_last_slices(
+    part_templates(COLUMN, INNER_COLUMN, SINGLE_SLICES, DtypeSelection.one_per_size)
+)
 """The small templates of `diopiSelect`."""
 
 LARGE_COLUMN = CaseTemplate("rows", AxisPart((70_001, 3), 1, (1,)), large=True)
 """A template that selects a column of a large matrix."""
 
-HALF_SLICE = CaseTemplate("half", AxisPart((263, 17, 67), 1, (13,)), **LARGE_HALF)
+FLOAT16_SLICE = CaseTemplate("half", AxisPart((263, 17, 67), 1, (13,)), **LARGE_FLOAT16_FIELDS)
 """A template that selects a slice of a large tensor in float16."""
 
-HALF_SLICE_FAR_APART = CaseTemplate(
-    "half-far-apart", AxisPart((263, 17, 257), 1, (13,)), layout=strides(70_003, 4099, 3), **LARGE_HALF
+FAR_APART_FLOAT16_SLICE = CaseTemplate(
+    "half-far-apart", AxisPart((263, 17, 257), 1, (13,)), layout=strides(70_003, 4099, 3), **LARGE_FLOAT16_FIELDS
 )
 """A template that selects a slice of a large tensor in float16 with gaps between all elements."""
 
-register("diopiSelect", templates=(*SELECTING, LARGE_COLUMN, HALF_SLICE_FAR_APART), derive=slice_arguments)
+register("diopiSelect", templates=(*SELECT_TEMPLATES, LARGE_COLUMN, FAR_APART_FLOAT16_SLICE), derive=slice_arguments)
 register(
     "diopiSelectBackward",
-    templates=(*with_next_to_last_slices(SELECT), LARGE_COLUMN, HALF_SLICE),
+    templates=(*with_next_to_last_slices(SELECT_GRADIENTS), LARGE_COLUMN, FLOAT16_SLICE),
     derive=slice_arguments,
     non_discriminating=WHOLE_SLICE_REASONS,
 )
 register(
     "diopiSelectScatter",
     templates=(
-        *with_next_to_last_slices([*SELECT, *converted_templates(COLUMN)]),
+        *with_next_to_last_slices([*SELECT_GRADIENTS, *converted_templates(COLUMN)]),
         LARGE_COLUMN,
-        HALF_SLICE.replace(arguments={"src": tensor(263, 67, domain=any_value, layout=strides(4099, 3))}),
+        FLOAT16_SLICE.replace(arguments={"src": tensor(263, 67, domain=any_value, layout=strides(4099, 3))}),
     ),
     derive=slice_arguments,
     non_discriminating=WHOLE_SLICE_REASONS,
@@ -360,7 +362,7 @@ register(
 SOME_COLUMNS, INNER_RANGE = AxisPart((4, 7), 1, (1, 6, 2)), AxisPart((3, 6, 2), -2, (-5, 5, 2))
 """Sizes of templates that select every second column from 1 to 5, and a range along an inner axis."""
 
-SLICE = part_templates(SOME_COLUMNS, INNER_RANGE, RANGES)
+SLICE_GRADIENTS = part_templates(SOME_COLUMNS, INNER_RANGE, RANGES)
 """The small templates of the gradient of `diopiSlice` and of `diopiSliceScatter`."""
 
 WHOLE_AXIS_REASONS = {"clamped": "the range is the whole axis"}
@@ -375,26 +377,26 @@ def with_ranges_from_one(templates: Sequence[CaseTemplate[AxisPart]]) -> list[Ca
     return add_untested_axes(templates, lambda shape, axis: AxisPart(shape, axis, (1, shape[axis], 1)))
 
 
-SLICING = with_ranges_from_one(part_templates(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
+SLICE_TEMPLATES = with_ranges_from_one(part_templates(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
 """The small templates of `diopiSlice`."""
 
 LARGE_SLICES = (
     CaseTemplate("long-rows", AxisPart((7, 32_003), 1, (3, 32_001, 2)), large=True),
     CaseTemplate("many-rows", AxisPart((70_001, 3), 0, (1, 70_000, 1)), large=True),
-    CaseTemplate("half", AxisPart((67, 1031), 1, (5, 1031, 3)), **LARGE_HALF),
+    CaseTemplate("half", AxisPart((67, 1031), 1, (5, 1031, 3)), **LARGE_FLOAT16_FIELDS),
 )
 """The large templates of functions that select a range of slices."""
 
-register("diopiSlice", templates=(*SLICING, *LARGE_SLICES), derive=range_arguments)
+register("diopiSlice", templates=(*SLICE_TEMPLATES, *LARGE_SLICES), derive=range_arguments)
 register(
     "diopiSliceBackward",
-    templates=(*with_ranges_from_one(SLICE), *LARGE_SLICES),
+    templates=(*with_ranges_from_one(SLICE_GRADIENTS), *LARGE_SLICES),
     derive=range_arguments,
     non_discriminating=WHOLE_AXIS_REASONS,
 )
 register(
     "diopiSliceScatter",
-    templates=(*with_ranges_from_one([*SLICE, *converted_templates(SOME_COLUMNS)]), *LARGE_SLICES),
+    templates=(*with_ranges_from_one([*SLICE_GRADIENTS, *converted_templates(SOME_COLUMNS)]), *LARGE_SLICES),
     derive=range_arguments,
     non_discriminating=WHOLE_AXIS_REASONS,
 )

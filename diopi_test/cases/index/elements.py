@@ -18,14 +18,14 @@ from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.positions import (
     DIFFERENT_LAYOUTS,
-    INEXACT,
+    EXACT_SUMMANDS,
     LARGE_AXES,
-    NEIGHBORS,
+    NEIGHBORING_INTEGERS,
     ONE_DTYPE_PER_KIND,
-    POSITIVE,
+    POSITIVE_SUMMANDS,
     REPEATED_INDEX,
+    ROUNDED_DTYPES,
     SINGLE_POSITION_REASON,
-    SUMMANDS,
     IndexedAxis,
     Shape,
     add_untested_axes,
@@ -90,7 +90,7 @@ GATHER = (
 )
 """The small templates of `diopiGather`."""
 
-MANY_PER_ELEMENT = IndexedAxis((3, 2), 1, positions(3, 70, below=2))
+CROWDED_COLUMNS = IndexedAxis((3, 2), 1, positions(3, 70, below=2))
 """Sizes with an index that contains 70 positions per row, but only two different ones."""
 
 GATHER_BACKWARD = (
@@ -99,9 +99,11 @@ GATHER_BACKWARD = (
     *sum_templates(
         "grad_output", IndexedAxis((3, 6), 1, positions(3, 67, below=6)), IndexedAxis((3,), 0, REPEATED_INDEX)
     ),
-    CaseTemplate("often", MANY_PER_ELEMENT, dtypes=floating),
-    CaseTemplate("wrap", MANY_PER_ELEMENT, {}, domains={"grad_output": full_range}, dtypes=integer),
-    CaseTemplate("neighbors", MANY_PER_ELEMENT, {}, domains={"grad_output": NEIGHBORS}, dtypes=(Dtype.int64,)),
+    CaseTemplate("often", CROWDED_COLUMNS, dtypes=floating),
+    CaseTemplate("wrap", CROWDED_COLUMNS, {}, domains={"grad_output": full_range}, dtypes=integer),
+    CaseTemplate(
+        "neighbors", CROWDED_COLUMNS, {}, domains={"grad_output": NEIGHBORING_INTEGERS}, dtypes=(Dtype.int64,)
+    ),
 )
 """The small templates of `diopiGatherBackward`, which adds up the gradients of all reads of one element."""
 
@@ -197,16 +199,16 @@ SCATTERS: Mapping[str, ScatteredAxis] = {
 }
 """Sizes of templates of scatter by label, in which no position occurs twice along the axis."""
 
-ONCE = ScatteredAxis((4, 6), 1, positions(4, 3, below=6, distinct_along=1), (4, 5))
+DISTINCT_POSITIONS = ScatteredAxis((4, 6), 1, positions(4, 3, below=6, distinct_along=1), (4, 5))
 """Sizes in which scatter writes each element at most once."""
 
-REPEATED = ScatteredAxis((3, 9), 1, positions(3, 7, below=9), (3, 8))
+REPEATED_POSITIONS = ScatteredAxis((3, 9), 1, positions(3, 7, below=9), (3, 8))
 """Sizes in which scatter writes some elements several times."""
 
-SUMMED = ScatteredAxis((3, 17), 1, positions(3, 67, below=17), (4, 70))
+CROWDED_POSITIONS = ScatteredAxis((3, 17), 1, positions(3, 67, below=17), (4, 70))
 """Sizes in which scatter combines each element with four elements of the source on average."""
 
-INNER = ScatteredAxis((2, 3, 4), -2, positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
+INNER_POSITIONS = ScatteredAxis((2, 3, 4), -2, positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
 """Sizes in which scatter works along an inner axis and writes some elements several times."""
 
 LARGE_SCATTERS = [
@@ -250,23 +252,37 @@ def scatter_template(
 
 
 SCATTER = (
-    scatter_template("columns", ONCE, "", **SMOKE_IN_ALL_DTYPES),
-    scatter_template("add", REPEATED, "add", normal(), **SMOKE_IN_ALL_DTYPES),
-    scatter_template("multiply", REPEATED, "multiply", normal(), **SMOKE_IN_ALL_DTYPES),
-    scatter_template("layouts", ONCE, "", layout=transposed, result_layout=strided, dtypes=ONE_DTYPE_PER_KIND),
-    scatter_template("any-of-several", REPEATED, "", dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64)),
+    scatter_template("columns", DISTINCT_POSITIONS, "", **SMOKE_IN_ALL_DTYPES),
+    scatter_template("add", REPEATED_POSITIONS, "add", normal(), **SMOKE_IN_ALL_DTYPES),
+    scatter_template("multiply", REPEATED_POSITIONS, "multiply", normal(), **SMOKE_IN_ALL_DTYPES),
     scatter_template(
-        "add-inner", INNER, "add", normal(), layout=strided, result_layout=transposed, dtypes=ONE_DTYPE_PER_KIND
+        "layouts", DISTINCT_POSITIONS, "", layout=transposed, result_layout=strided, dtypes=ONE_DTYPE_PER_KIND
     ),
-    scatter_template("multiply-inner", INNER, "multiply", normal(), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
-    scatter_template("add-exact", SUMMED, "add", SUMMANDS, dtypes=INEXACT, exact=True),
-    scatter_template("multiply-exact", SUMMED, "multiply", choice([1, -1, 2, 0.5]), dtypes=INEXACT, exact=True),
-    scatter_template("add-long-sum", ScatteredAxis((3,), 0, REPEATED_INDEX, (1100,)), "add", POSITIVE, dtypes=half),
+    scatter_template("any-of-several", REPEATED_POSITIONS, "", dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64)),
     scatter_template(
-        "add-without-overflow", REPEATED, "add", integers_without_overflow(terms=8), dtypes=(I32, Dtype.int64)
+        "add-inner",
+        INNER_POSITIONS,
+        "add",
+        normal(),
+        layout=strided,
+        result_layout=transposed,
+        dtypes=ONE_DTYPE_PER_KIND,
     ),
-    scatter_template("add-wrap", REPEATED, "add", full_range, dtypes=(Dtype.uint8, Dtype.int64)),
-    scatter_template("multiply-wrap", REPEATED, "multiply", full_range, dtypes=(Dtype.int16, Dtype.int64)),
+    scatter_template(
+        "multiply-inner", INNER_POSITIONS, "multiply", normal(), layout=transposed, dtypes=ONE_DTYPE_PER_KIND
+    ),
+    scatter_template("add-exact", CROWDED_POSITIONS, "add", EXACT_SUMMANDS, dtypes=ROUNDED_DTYPES, exact=True),
+    scatter_template(
+        "multiply-exact", CROWDED_POSITIONS, "multiply", choice([1, -1, 2, 0.5]), dtypes=ROUNDED_DTYPES, exact=True
+    ),
+    scatter_template(
+        "add-long-sum", ScatteredAxis((3,), 0, REPEATED_INDEX, (1100,)), "add", POSITIVE_SUMMANDS, dtypes=half
+    ),
+    scatter_template(
+        "add-without-overflow", REPEATED_POSITIONS, "add", integers_without_overflow(terms=8), dtypes=(I32, Dtype.int64)
+    ),
+    scatter_template("add-wrap", REPEATED_POSITIONS, "add", full_range, dtypes=(Dtype.uint8, Dtype.int64)),
+    scatter_template("multiply-wrap", REPEATED_POSITIONS, "multiply", full_range, dtypes=(Dtype.int16, Dtype.int64)),
     *(
         template.replace(arguments={"reduce": ""})
         for template in CaseTemplate.cycle_layouts(
@@ -287,7 +303,7 @@ If scatter replaces an element several times, any of the written values is a val
 SCATTER_SCALAR = (
     *SCATTER,
     *(
-        scatter_template(label, ONCE, "", dtypes=(dtype,)).replace(arguments={"value": number})
+        scatter_template(label, DISTINCT_POSITIONS, "", dtypes=(dtype,)).replace(arguments={"value": number})
         for label, (dtype, number, _) in CONVERSIONS.items()
     ),
 )
@@ -330,10 +346,13 @@ def scatter_templates(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[
     The new templates replace elements along even axes, and add to elements along odd axes.
     """
     reductions: Sequence[tuple[str, Domain | None]] = (("", None), ("add", normal()))
-    added = add_untested_axes(templates, write_one_per_slice)[len(templates) :]
+    new_templates = add_untested_axes(templates, write_one_per_slice)[len(templates) :]
     return [
         *templates,
-        *(scatter_template(template.label, template.sizes, *reductions[template.sizes.axis % 2]) for template in added),
+        *(
+            scatter_template(template.label, template.sizes, *reductions[template.sizes.axis % 2])
+            for template in new_templates
+        ),
     ]
 
 

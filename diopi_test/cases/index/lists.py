@@ -19,15 +19,15 @@ from diopi_test.cases.domains import Domain, any_value, choice, full_range, norm
 from diopi_test.cases.index.positions import (
     ALL_TRUE_REASON,
     EQUAL_LAYOUTS,
-    FAR_APART,
-    INEXACT,
-    LARGE_HALF,
+    EXACT_SUMMANDS,
+    FAR_APART_FIELDS,
+    LARGE_FLOAT16_FIELDS,
     LONG_REPEATED_INDEX,
-    NEIGHBORS,
+    NEIGHBORING_INTEGERS,
     ONE_DTYPE_PER_KIND,
-    POSITIVE,
+    POSITIVE_SUMMANDS,
     REPEATED_INDEX,
-    SUMMANDS,
+    ROUNDED_DTYPES,
     Shape,
     mask_values,
     sized_templates,
@@ -70,7 +70,7 @@ class IndexedElements:
         return tuple(np.empty(self.shape)[tuple(key(spec) for spec in self.indices)].shape)
 
 
-INDEXING: Mapping[str, IndexedElements] = {
+INDEX_LISTS: Mapping[str, IndexedElements] = {
     "pair": IndexedElements((4, 5, 2), [positions(3, 1, below=4, low=-4), positions(4, below=5, low=-5)]),
     "apart": IndexedElements((4, 3, 5), [positions(3, below=4), None, positions(3, below=5, low=-5)]),
     "apart-broadcast": IndexedElements((4, 3, 5), [positions(2, 1, below=4), None, positions(3, below=5)]),
@@ -110,7 +110,7 @@ INDEXING: Mapping[str, IndexedElements] = {
 ROWS = CaseTemplate("rows", IndexedElements((5, 4), [positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
 """A template that selects rows, with smoke cases in every element type."""
 
-MIDDLE = CaseTemplate(
+MIDDLE_AXIS = CaseTemplate(
     "middle",
     IndexedElements((3, 4, 5), [None, positions(2, 3, below=4, dtype=Dtype.int32), None]),
     layout=transposed,
@@ -118,14 +118,15 @@ MIDDLE = CaseTemplate(
 )
 """A template that selects positions along a middle axis, in every element type."""
 
-INDEX = (
+INDEX_TEMPLATES = (
     ROWS,
-    MIDDLE,
+    MIDDLE_AXIS,
     *CaseTemplate.cycle_layouts(
-        sized_templates(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in EQUAL_LAYOUTS)
+        sized_templates(INDEX_LISTS, DtypeSelection.one_per_size),
+        *((layout, contiguous) for layout, _ in EQUAL_LAYOUTS),
     ),
     *(
-        CaseTemplate(f"{label}-few", INDEXING[label], layout=strided, dtypes=ONE_DTYPE_PER_KIND[1:])
+        CaseTemplate(f"{label}-few", INDEX_LISTS[label], layout=strided, dtypes=ONE_DTYPE_PER_KIND[1:])
         for label in ("mask", "apart")
     ),
 )
@@ -135,7 +136,7 @@ INDEX = (
 LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [positions(32_005, below=32_003)]), large=True)
 """A template that selects rows of a large matrix."""
 
-FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [positions(263, below=131)]), **FAR_APART)
+FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [positions(263, below=131)]), **FAR_APART_FIELDS)
 """A template that selects rows of a large matrix in float16 with gaps between all elements."""
 
 
@@ -147,13 +148,13 @@ def index_arguments(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Ma
     }
 
 
-register("diopiIndex", templates=(*INDEX, LARGE_ROWS, FAR_ROWS), derive=index_arguments)
+register("diopiIndex", templates=(*INDEX_TEMPLATES, LARGE_ROWS, FAR_ROWS), derive=index_arguments)
 
 INDEX_BACKWARD = (
     ROWS,
-    MIDDLE.replace(result_layout=transposed),
-    CaseTemplate("mask-common", INDEXING["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
-    *CaseTemplate.cycle_layouts(sized_templates(INDEXING), *EQUAL_LAYOUTS),
+    MIDDLE_AXIS.replace(result_layout=transposed),
+    CaseTemplate("mask-common", INDEX_LISTS["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
+    *CaseTemplate.cycle_layouts(sized_templates(INDEX_LISTS), *EQUAL_LAYOUTS),
     *sum_templates(
         "grad_output",
         IndexedElements((6, 5), [positions(67, below=6)]),
@@ -161,7 +162,7 @@ INDEX_BACKWARD = (
         floating,
     ),
     LARGE_ROWS,
-    CaseTemplate("crowded", IndexedElements((131, 67), [positions(1031, below=131)]), **LARGE_HALF),
+    CaseTemplate("crowded", IndexedElements((131, 67), [positions(1031, below=131)]), **LARGE_FLOAT16_FIELDS),
 )
 """The templates of `diopiIndexBackward`, which adds up the gradients of all reads of one element."""
 
@@ -183,22 +184,22 @@ register(
     non_discriminating={"mask-true": ALL_TRUE_REASON},
 )
 
-PUT: Mapping[str, Any] = {"accumulate": False}
+REPLACE: Mapping[str, Any] = {"accumulate": False}
 """The argument with which `diopiIndexPut` replaces elements."""
 
-ADD: Mapping[str, Any] = {"accumulate": True}
+ACCUMULATE: Mapping[str, Any] = {"accumulate": True}
 """The argument with which `diopiIndexPut` adds to elements."""
 
-ONCE: Indices = [positions(4, below=6, distinct_along=0)]
+DISTINCT_ROWS: Indices = [positions(4, below=6, distinct_along=0)]
 """A list that selects four different rows of six."""
 
-REPEATED: Indices = [positions(9, below=4, low=-4)]
+REPEATED_ROWS: Indices = [positions(9, below=4, low=-4)]
 """A list that selects nine rows of four, some of them several times."""
 
 NINE_OF_THREE: Indices = [positions(9, below=3)]
 """A list that selects nine rows of three, some of them several times."""
 
-COLUMNS: Indices = [None, positions(3, below=5, distinct_along=0)]
+DISTINCT_COLUMNS: Indices = [None, positions(3, below=5, distinct_along=0)]
 """A list that selects three different columns of five."""
 
 
@@ -208,80 +209,93 @@ def input_and_values(domain: Domain) -> Mapping[str, Domain]:
 
 
 INDEX_PUT = (
-    CaseTemplate("put", IndexedElements((6, 3), ONCE), PUT, **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("add", IndexedElements((4, 3), REPEATED), ADD, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("put", IndexedElements((6, 3), DISTINCT_ROWS), REPLACE, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("add", IndexedElements((4, 3), REPEATED_ROWS), ACCUMULATE, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
-        "put-strided", IndexedElements((4, 5), COLUMNS), PUT, **same_layout(strided), dtypes=ONE_DTYPE_PER_KIND
+        "put-strided",
+        IndexedElements((4, 5), DISTINCT_COLUMNS),
+        REPLACE,
+        **same_layout(strided),
+        dtypes=ONE_DTYPE_PER_KIND,
     ),
     CaseTemplate(
         "put-int32",
         IndexedElements((4, 5), [None, positions(3, below=5, distinct_along=0, dtype=Dtype.int32)]),
-        PUT,
+        REPLACE,
         **same_layout(transposed),
     ),
     CaseTemplate(
         "any-of-several",
         IndexedElements((9, 3), [positions(7, below=9, low=-9)]),
-        PUT,
+        REPLACE,
         dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64),
     ),
     CaseTemplate(
         "wrap",
         IndexedElements((3, 2), NINE_OF_THREE),
-        ADD,
+        ACCUMULATE,
         domains=input_and_values(full_range),
         dtypes=(Dtype.int8, Dtype.uint8),
     ),
     CaseTemplate(
         "exact",
         IndexedElements((6, 5), [positions(67, below=6)]),
-        ADD,
-        domains=input_and_values(SUMMANDS),
-        dtypes=INEXACT,
+        ACCUMULATE,
+        domains=input_and_values(EXACT_SUMMANDS),
+        dtypes=ROUNDED_DTYPES,
         exact=True,
     ),
     CaseTemplate(
-        "long-sum", IndexedElements((3, 2), [REPEATED_INDEX]), ADD, domains=input_and_values(POSITIVE), dtypes=half
+        "long-sum",
+        IndexedElements((3, 2), [REPEATED_INDEX]),
+        ACCUMULATE,
+        domains=input_and_values(POSITIVE_SUMMANDS),
+        dtypes=half,
     ),
     CaseTemplate(
         "equal-sum",
         IndexedElements((3, 2), [LONG_REPEATED_INDEX]),
-        ADD,
+        ACCUMULATE,
         domains=input_and_values(choice([0.1, 0.3])),
         dtypes=(Dtype.float32,),
     ),
     CaseTemplate(
         "add-neighbors",
         IndexedElements((3, 2), NINE_OF_THREE),
-        ADD,
-        domains=input_and_values(NEIGHBORS),
+        ACCUMULATE,
+        domains=input_and_values(NEIGHBORING_INTEGERS),
         dtypes=(Dtype.int64,),
     ),
     *CaseTemplate.cycle_layouts(
         [
             *(
-                template.replace(f"{template.label}-add", ADD)
-                for template in sized_templates(INDEXING, DtypeSelection.one_per_size)
+                template.replace(f"{template.label}-add", ACCUMULATE)
+                for template in sized_templates(INDEX_LISTS, DtypeSelection.one_per_size)
             ),
             *(
-                t.replace(f"{t.label}-put", PUT)
-                for t in sized_templates(INDEXING)
+                t.replace(f"{t.label}-put", REPLACE)
+                for t in sized_templates(INDEX_LISTS)
                 if t.label.startswith(("mask", "no-"))
             ),
         ],
         *EQUAL_LAYOUTS,
     ),
-    CaseTemplate("one-for-all", IndexedElements((4, 5), COLUMNS, ()), PUT),
-    CaseTemplate("one-of-vector-for-all", IndexedElements((4, 5), [mask(4, 5)], (1,)), PUT),
-    CaseTemplate("row-for-all", IndexedElements((6, 3), ONCE, (3,)), PUT),
-    CaseTemplate("column-for-all", IndexedElements((6, 3), ONCE, (4, 1)), PUT),
-    CaseTemplate("add-one-for-all", IndexedElements((4, 3), REPEATED, ()), ADD),
-    CaseTemplate("add-row-for-mask", IndexedElements((4, 5, 3), [mask(4, 5)], (3,)), ADD),
-    CaseTemplate("add-row-for-all", IndexedElements((4, 3), REPEATED, (3,)), ADD),
+    CaseTemplate("one-for-all", IndexedElements((4, 5), DISTINCT_COLUMNS, ()), REPLACE),
+    CaseTemplate("one-of-vector-for-all", IndexedElements((4, 5), [mask(4, 5)], (1,)), REPLACE),
+    CaseTemplate("row-for-all", IndexedElements((6, 3), DISTINCT_ROWS, (3,)), REPLACE),
+    CaseTemplate("column-for-all", IndexedElements((6, 3), DISTINCT_ROWS, (4, 1)), REPLACE),
+    CaseTemplate("add-one-for-all", IndexedElements((4, 3), REPEATED_ROWS, ()), ACCUMULATE),
+    CaseTemplate("add-row-for-mask", IndexedElements((4, 5, 3), [mask(4, 5)], (3,)), ACCUMULATE),
+    CaseTemplate("add-row-for-all", IndexedElements((4, 3), REPEATED_ROWS, (3,)), ACCUMULATE),
     CaseTemplate(
-        "rows", IndexedElements((32_003, 3), [positions(4097, below=32_003, distinct_along=0)]), PUT, large=True
+        "rows", IndexedElements((32_003, 3), [positions(4097, below=32_003, distinct_along=0)]), REPLACE, large=True
     ),
-    CaseTemplate("half", IndexedElements((131, 517), [positions(67, below=131, distinct_along=0)]), PUT, **LARGE_HALF),
+    CaseTemplate(
+        "half",
+        IndexedElements((131, 517), [positions(67, below=131, distinct_along=0)]),
+        REPLACE,
+        **LARGE_FLOAT16_FIELDS,
+    ),
 )
 """The templates of `diopiIndexPut`, which replaces elements ("put") or adds to them ("add").
 

@@ -23,8 +23,8 @@ from diopi_test.cases.index.positions import (
     ALL_FALSE_REASON,
     ALL_TRUE_REASON,
     DIFFERENT_LAYOUTS,
-    FAR_APART,
-    LARGE_HALF,
+    FAR_APART_FIELDS,
+    LARGE_FLOAT16_FIELDS,
     ONE_DTYPE_PER_KIND,
     Shape,
     mask_values,
@@ -68,7 +68,7 @@ class MaskedElements:
         return int(np.broadcast_to(mask_values(self.mask), shape).sum())
 
 
-FITTING: Mapping[str, MaskedElements] = {
+BROADCAST_MASKS: Mapping[str, MaskedElements] = {
     "row": MaskedElements((4, 6), mask(6, period=2)),
     "column": MaskedElements((4, 6), mask(4, 1, period=2)),
     "number": MaskedElements((3, 4), mask(fill=True)),
@@ -87,7 +87,7 @@ FITTING: Mapping[str, MaskedElements] = {
 }
 """Sizes by label in which the mask is broadcast to the shape of the input."""
 
-SPREADING: Mapping[str, MaskedElements] = {
+BROADCAST_INPUTS: Mapping[str, MaskedElements] = {
     "input-row": MaskedElements((3,), mask(4, 3, period=2)),
     "input-column": MaskedElements((4, 1), mask(4, 3, period=2)),
     "input-number": MaskedElements((), mask(2, 3, period=2)),
@@ -99,14 +99,14 @@ SPREADING: Mapping[str, MaskedElements] = {
 CONSTANT_MASK_REASONS = {"(of-)?number-false|false": ALL_FALSE_REASON, "(of-)?number|true": ALL_TRUE_REASON}
 """The reasons why cases with constant masks are non-discriminating, by a regular expression for labels."""
 
-PLAIN = MaskedElements((4, 6), mask(4, 6))
+MATRIX_AND_MASK = MaskedElements((4, 6), mask(4, 6))
 """Sizes of a matrix and a mask of the same shape."""
 
-HALF = mask(4, 5, period=2)
+ALTERNATING_MASK = mask(4, 5, period=2)
 """A mask of the shape 4 × 5 that is true for every second element."""
 
-MASKED = (
-    CaseTemplate("plain", PLAIN, **SMOKE_IN_ALL_DTYPES),
+MASK_TEMPLATES = (
+    CaseTemplate("plain", MATRIX_AND_MASK, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "cube",
         MaskedElements((3, 4, 2), mask(3, 4, 2, period=2, layout=strided)),
@@ -116,8 +116,8 @@ MASKED = (
     ),
     *CaseTemplate.cycle_layouts(
         [
-            *sized_templates(FITTING, DtypeSelection.one_per_size),
-            *(t.replace(inplace=False) for t in sized_templates(SPREADING)),
+            *sized_templates(BROADCAST_MASKS, DtypeSelection.one_per_size),
+            *(t.replace(inplace=False) for t in sized_templates(BROADCAST_INPUTS)),
         ],
         *DIFFERENT_LAYOUTS,
     ),
@@ -130,7 +130,7 @@ PLANE = MaskedElements((263, 257), mask(263, 257))
 LARGE_PLANE = CaseTemplate("plane", PLANE, large=True)
 """A template of a large matrix with a mask."""
 
-LARGE_MASKED = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART))
+LARGE_MASK_TEMPLATES = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART_FIELDS))
 """The large templates that functions with a mask share."""
 
 
@@ -163,20 +163,26 @@ def derive_masked(domain: Domain = any_value) -> Derive[MaskedElements]:
 @cases_for("diopiMaskedFill", non_discriminating=CONSTANT_MASK_REASONS)
 def masked_fill_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of filling elements where a mask is true, including values that the function must convert."""
-    templates = [*MASKED, *conversion_templates(prototype, MaskedElements((4, 5), HALF)), *LARGE_MASKED]
+    templates = [
+        *MASK_TEMPLATES,
+        *conversion_templates(prototype, MaskedElements((4, 5), ALTERNATING_MASK)),
+        *LARGE_MASK_TEMPLATES,
+    ]
     return expand(prototype, templates, derive_with_value(prototype, derive_masked()))
 
 
 MASKED_SCATTER = (
-    *MASKED,
-    CaseTemplate("just-enough", replace(PLAIN, source=(8,)), dtypes=ONE_DTYPE_PER_KIND),
-    CaseTemplate("from-transposed-matrix", replace(PLAIN, source=(4, 3)), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
-    CaseTemplate("from-strided-cube", replace(PLAIN, source=(2, 3, 2)), layout=strided),
+    *MASK_TEMPLATES,
+    CaseTemplate("just-enough", replace(MATRIX_AND_MASK, source=(8,)), dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate(
+        "from-transposed-matrix", replace(MATRIX_AND_MASK, source=(4, 3)), layout=transposed, dtypes=ONE_DTYPE_PER_KIND
+    ),
+    CaseTemplate("from-strided-cube", replace(MATRIX_AND_MASK, source=(2, 3, 2)), layout=strided),
     CaseTemplate("from-number", MaskedElements((2, 3), literal([[0, 0, 0], [0, 1, 0]], Dtype.bool), ())),
     CaseTemplate("rows-of-16", MaskedElements((3, 16), mask(3, 16))),
     CaseTemplate("from-nothing", MaskedElements((2, 3), mask(2, 3, fill=False), (0,))),
     LARGE_PLANE,
-    LARGE_MASKED[1].replace(arguments={"source": tensor(PLANE.count + 2, domain=any_value)}),
+    LARGE_MASK_TEMPLATES[1].replace(arguments={"source": tensor(PLANE.count + 2, domain=any_value)}),
 )
 """The templates of `diopiMaskedScatter`, which replaces the selected elements by those of `source`, in order."""
 
@@ -186,7 +192,7 @@ register(
 register(
     "diopiMaskedSelect",
     # The function allocates its result itself, and so determines the layout.
-    templates=[template.replace(result_layout=contiguous) for template in (*MASKED, *LARGE_MASKED)],
+    templates=[template.replace(result_layout=contiguous) for template in (*MASK_TEMPLATES, *LARGE_MASK_TEMPLATES)],
     derive=derive_masked(),
     non_discriminating={"input-number": "all result elements are the only element of the input"},
 )
@@ -205,8 +211,11 @@ def _uneven_mask(rows: int) -> TensorSpec:
 
 
 MASKED_SELECT_BACKWARD = (
-    *MASKED,
-    *(CaseTemplate(f"{label}-all", SPREADING[label], dtypes=DtypeSelection.all) for label in ("input-row", "outer")),
+    *MASK_TEMPLATES,
+    *(
+        CaseTemplate(f"{label}-all", BROADCAST_INPUTS[label], dtypes=DtypeSelection.all)
+        for label in ("input-row", "outer")
+    ),
     *sum_templates(
         "grad_output",
         MaskedElements((3, 1, 5), mask(3, 67, 5, period=2)),
@@ -214,7 +223,7 @@ MASKED_SELECT_BACKWARD = (
     ),
     CaseTemplate("equal-sum", MaskedElements((3,), _uneven_mask(4000)), domains={"grad_output": choice([0.1, 0.3])}),
     LARGE_PLANE,
-    CaseTemplate("half", PLANE, **LARGE_HALF),
+    CaseTemplate("half", PLANE, **LARGE_FLOAT16_FIELDS),
 )
 """The templates of `diopiMaskedSelectBackward`, which adds up gradients if the input is broadcast."""
 
@@ -225,7 +234,7 @@ register(
     non_discriminating=SUM_REASONS,
 )
 
-MIXED = (
+DTYPE_PAIRS = (
     (Dtype.float32, Dtype.int32),
     (Dtype.int64, Dtype.float16),
     (Dtype.bool, Dtype.int64),
@@ -258,17 +267,17 @@ class ChoiceSizes:
     alternative: Shape
 
 
-MATRIX = ChoiceSizes(HALF, (4, 5), (4, 5))
+MATRIX_CHOICE = ChoiceSizes(ALTERNATING_MASK, (4, 5), (4, 5))
 """Sizes of a choice between two matrices of the shape 4 × 5."""
 
-BYTES = mask(4, 5, period=2, dtype=Dtype.uint8)
-"""A mask like `HALF` in uint8 instead of bool."""
+UINT8_MASK = mask(4, 5, period=2, dtype=Dtype.uint8)
+"""A mask like `ALTERNATING_MASK` in uint8 instead of bool."""
 
 LARGE_CHOICE = ChoiceSizes(PLANE.mask, PLANE.shape, PLANE.shape)
 """Sizes of a choice between two large matrices."""
 
 WHERE_TEMPLATES = (
-    CaseTemplate("matrix", MATRIX, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("matrix", MATRIX_CHOICE, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "three-ways",
         ChoiceSizes(mask(3, 1, period=2), (4, 1, 1), (2,)),
@@ -276,34 +285,40 @@ WHERE_TEMPLATES = (
         result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
-    CaseTemplate("uint8", ChoiceSizes(BYTES, (4, 5), (4, 5)), dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate("uint8", ChoiceSizes(UINT8_MASK, (4, 5), (4, 5)), dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate(
         "uint8-strided",
-        ChoiceSizes(replace(BYTES, layout=strided), (4, 5), (4, 5)),
+        ChoiceSizes(replace(UINT8_MASK, layout=strided), (4, 5), (4, 5)),
         layout=strided,
         result_layout=transposed,
     ),
     CaseTemplate("condition-row", ChoiceSizes(mask(5, period=2), (4, 5), (4, 5)), layout=strided),
-    CaseTemplate("number-input", ChoiceSizes(HALF, (), (4, 5))),
-    CaseTemplate("number-other", ChoiceSizes(HALF, (4, 5), ())),
+    CaseTemplate("number-input", ChoiceSizes(ALTERNATING_MASK, (), (4, 5))),
+    CaseTemplate("number-other", ChoiceSizes(ALTERNATING_MASK, (4, 5), ())),
     CaseTemplate("number-condition", ChoiceSizes(mask(fill=True), (3, 4), (3, 4))),
     CaseTemplate("number-condition-false", ChoiceSizes(mask(fill=False), (3, 4), (3, 4))),
     CaseTemplate("all-numbers", ChoiceSizes(mask(fill=False), (), ())),
     CaseTemplate("all-true", ChoiceSizes(mask(3, 4, fill=True), (3, 4), (4,))),
     CaseTemplate("empty", ChoiceSizes(mask(0, 3, fill=True), (0, 3), (3,))),
     CaseTemplate("transposed", ChoiceSizes(mask(6, 4, layout=transposed), (6, 4), (6, 4)), **same_layout(transposed)),
-    CaseTemplate("expanded", MATRIX, layout=expanded),
+    CaseTemplate("expanded", MATRIX_CHOICE, layout=expanded),
     CaseTemplate("rank-5", ChoiceSizes(mask(2, 1, 3, 1, 2, period=2), (2, 1, 1, 2, 2), (3, 2, 2))),
     CaseTemplate("long", ChoiceSizes(mask(1031, period=2), (1031,), (1031,)), dtypes=DtypeSelection.one_per_size),
     *(
         CaseTemplate(
-            f"and-{second.name}", MATRIX, {"input": tensor(4, 5), "other": tensor(4, 5, dtype=second)}, dtypes=(first,)
+            f"and-{second.name}",
+            MATRIX_CHOICE,
+            {"input": tensor(4, 5), "other": tensor(4, 5, dtype=second)},
+            dtypes=(first,),
         )
-        for first, second in MIXED
+        for first, second in DTYPE_PAIRS
     ),
     CaseTemplate("plane", LARGE_CHOICE, large=True),
     CaseTemplate(
-        "half-far-apart", LARGE_CHOICE, {"other": tensor(263, 257, domain=any_value, layout=strides(0, 1))}, **FAR_APART
+        "half-far-apart",
+        LARGE_CHOICE,
+        {"other": tensor(263, 257, domain=any_value, layout=strides(0, 1))},
+        **FAR_APART_FIELDS,
     ),
 )
 """The templates of `diopiWhere`."""
@@ -326,7 +341,7 @@ register(
     non_discriminating={"number-condition-false": ALL_FALSE_REASON, "number-condition|all-true": ALL_TRUE_REASON},
 )
 
-NONZERO = (
+NONZERO_TEMPLATES = (
     CaseTemplate("matrix", (5, 4), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("cube", (3, 2, 4), layout=transposed, dtypes=DtypeSelection.all),
     CaseTemplate("vector", (9,), layout=strided, dtypes=DtypeSelection.all),
@@ -349,9 +364,9 @@ NONZERO = (
     CaseTemplate("long", (1031,), dtypes=(*ONE_DTYPE_PER_KIND, Dtype.int8)),
     CaseTemplate("very-long", (5, 823)),
     CaseTemplate("plane", (263, 257), large=True),
-    CaseTemplate("half-rank5", (7, 11, 13, 5, 17), **LARGE_HALF),
+    CaseTemplate("half-rank5", (7, 11, 13, 5, 17), **LARGE_FLOAT16_FIELDS),
     CaseTemplate("rows", (70_001, 2), dtypes=(Dtype.int64,), large=True),
 )
 """The templates of `diopiNonzero`, which returns the positions of elements that are not zero."""
 
-register("diopiNonzero", templates=NONZERO, derive=derive_single_tensor(half_zeros))
+register("diopiNonzero", templates=NONZERO_TEMPLATES, derive=derive_single_tensor(half_zeros))

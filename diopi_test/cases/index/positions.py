@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 """The sizes of a tensor."""
 
 
-class AlongAxis(Protocol):
+class HasAxis(Protocol):
     """The interface of sizes that contain the shape of a tensor and an axis, such as `IndexedAxis`."""
 
     @property
@@ -41,7 +41,7 @@ class AlongAxis(Protocol):
 Sizes = TypeVar("Sizes")
 """A type of the sizes of a template."""
 
-AxisSizes = TypeVar("AxisSizes", bound=AlongAxis)
+AxisSizes = TypeVar("AxisSizes", bound=HasAxis)
 """A type of the sizes of a template that contain a shape and an axis."""
 
 
@@ -76,7 +76,7 @@ class IndexedTable:
 ONE_DTYPE_PER_KIND = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex64)
 """One element type of each kind: single precision, half precision, integer and complex."""
 
-INEXACT = (*floating, *complexes)
+ROUNDED_DTYPES = (*floating, *complexes)
 """The floating-point and complex element types, in which sums have rounding errors."""
 
 EQUAL_LAYOUTS = [(layout, layout) for layout in (contiguous, transposed, strided)]
@@ -85,10 +85,10 @@ EQUAL_LAYOUTS = [(layout, layout) for layout in (contiguous, transposed, strided
 DIFFERENT_LAYOUTS = [(contiguous, transposed), (strided, contiguous)]
 """Pairs of different layouts of arguments and result, for `CaseTemplate.cycle_layouts`."""
 
-SUMMANDS = integer_values(-3, 3)
+EXACT_SUMMANDS = integer_values(-3, 3)
 """A domain of integers from −3 to 3. Every floating-point type represents the sums of a few dozen of them exactly."""
 
-POSITIVE = uniform(0.7, 0.74)
+POSITIVE_SUMMANDS = uniform(0.7, 0.74)
 """A domain of positive numbers that shows whether long sums are accumulated in half precision.
 
 Such a sum stops growing as soon as a number is less than half a unit in the last place of the sum.
@@ -100,7 +100,7 @@ REPEATED_INDEX = literal(np.resize([1, 1, 1, 0], 1100))
 LONG_REPEATED_INDEX = literal(np.resize([1, 1, 1, 0], 8000))
 """An index of 8000 elements: the position 1 occurs 6000 times, and the position 0 occurs 2000 times."""
 
-NEIGHBORS = choice([2**62 + i for i in range(-20, 20)])
+NEIGHBORING_INTEGERS = choice([2**62 + i for i in range(-20, 20)])
 """A domain of int64 numbers near 2^62, which become equal if a kernel converts them to float64."""
 
 SINGLE_POSITION_REASON = "there is but one place"
@@ -120,10 +120,10 @@ LARGE_AXES: Sequence[tuple[str, Shape, int, int, Mapping[str, Any]]] = (
 )
 """Large templates: the label, the shape, the axis, the number of positions along the axis, and other fields."""
 
-LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
+LARGE_FLOAT16_FIELDS: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "large": True}
 """The fields of large templates in float16."""
 
-FAR_APART: Mapping[str, Any] = {"layout": strides(4099, 3), **LARGE_HALF}
+FAR_APART_FIELDS: Mapping[str, Any] = {"layout": strides(4099, 3), **LARGE_FLOAT16_FIELDS}
 """The fields of large templates in float16 whose tensors, matrices, have gaps between all elements."""
 
 
@@ -167,8 +167,8 @@ def sum_templates(
         The templates.
     """
     return [
-        CaseTemplate("exact", exact, {}, domains={gradient: SUMMANDS}, dtypes=INEXACT, exact=True),
-        CaseTemplate("long-sum", long, {}, domains={gradient: POSITIVE}, dtypes=dtypes),
+        CaseTemplate("exact", exact, {}, domains={gradient: EXACT_SUMMANDS}, dtypes=ROUNDED_DTYPES, exact=True),
+        CaseTemplate("long-sum", long, {}, domains={gradient: POSITIVE_SUMMANDS}, dtypes=dtypes),
     ]
 
 
@@ -185,8 +185,8 @@ def add_untested_axes(
         The templates, followed by one new template per combination of a rank and an axis from −rank to rank − 1 that no
         template has.
     """
-    tried = {(len(template.sizes.shape), template.sizes.axis) for template in templates}
-    return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untested_axes(tried))]
+    tested = {(len(template.sizes.shape), template.sizes.axis) for template in templates}
+    return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untested_axes(tested))]
 
 
 def mask_values(mask: TensorSpec) -> Any:

@@ -23,10 +23,10 @@ from diopi_test.cases.domains import Domain, any_value, choice, integer_values
 from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts
 from diopi_test.cases.index.positions import (
     DIFFERENT_LAYOUTS,
-    FAR_APART,
-    LARGE_HALF,
+    EXACT_SUMMANDS,
+    FAR_APART_FIELDS,
+    LARGE_FLOAT16_FIELDS,
     REPEATED_INDEX,
-    SUMMANDS,
     IndexedTable,
     Shape,
     sized_templates,
@@ -81,10 +81,10 @@ TABLES: Mapping[str, IndexedTable] = {
 LOOKUP = IndexedTable((5, 4), row_indices(7))
 """Sizes of a table of five rows and a vector of seven indices."""
 
-UNUSED = IndexedTable((9, 3), literal([2, 7, 2, 2, 4]))
+TABLE_WITH_UNUSED_ROWS = IndexedTable((9, 3), literal([2, 7, 2, 2, 4]))
 """Sizes of a table with rows that no index selects."""
 
-IN_POWERS = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
+POWER_OF_TWO_FREQUENCIES = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
 """Sizes in which the frequency of every index is a power of two, so that divisions by it are exact.
 
 The last row does not occur.
@@ -93,7 +93,7 @@ The last row does not occur.
 VOCABULARY = IndexedTable((32_003, 13), positions(11, 509, below=32_003))
 """Sizes of a large table, as for the words of a language model."""
 
-SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
+SCALED_BY_FREQUENCY: Mapping[str, Any] = {"scale_grad_byfreq": True}
 """The argument with which the gradient of a row is divided by the number of times that the row was looked up."""
 
 SHARED_TEMPLATES = (
@@ -114,9 +114,9 @@ EMBEDDING = (
     *SHARED_TEMPLATES,
     *CaseTemplate.cycle_layouts(sized_templates(TABLES, DtypeSelection.one_per_size), *DIFFERENT_LAYOUTS),
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
-    CaseTemplate("scaled", LOOKUP, SCALED),
+    CaseTemplate("scaled", LOOKUP, SCALED_BY_FREQUENCY),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
-    CaseTemplate("half-long", IndexedTable((4097, 67), positions(1031, below=4097)), **FAR_APART),
+    CaseTemplate("half-long", IndexedTable((4097, 67), positions(1031, below=4097)), **FAR_APART_FIELDS),
 )
 """The templates of `diopiEmbedding`."""
 
@@ -127,26 +127,35 @@ def scaled_template(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplat
     Its calls divide the gradient of each row by the number of lookups, and the first row has no gradient
     (`padding_idx`).
     """
-    return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **fields)
+    return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED_BY_FREQUENCY}, **fields)
 
 
 EMBEDDING_BACKWARD = (
     *SHARED_TEMPLATES,
     *CaseTemplate.cycle_layouts(sized_templates(TABLES), *DIFFERENT_LAYOUTS),
-    CaseTemplate("scaled", UNUSED, {"padding_idx": 4, **SCALED}, dtypes=DtypeSelection.all),
+    CaseTemplate(
+        "scaled", TABLE_WITH_UNUSED_ROWS, {"padding_idx": 4, **SCALED_BY_FREQUENCY}, dtypes=DtypeSelection.all
+    ),
     scaled_template("matrix-of-indices"),
     scaled_template("no-indices", layout=transposed),
     scaled_template("long", layout=strided),
-    CaseTemplate("rows-not-named", UNUSED),
+    CaseTemplate("rows-not-named", TABLE_WITH_UNUSED_ROWS),
     CaseTemplate("padding-first", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("padding-last", LOOKUP, {"padding_idx": 4}),
-    CaseTemplate("padding-not-named", UNUSED, {"padding_idx": 3}),
-    CaseTemplate("exact-scaled", IN_POWERS, SCALED, domains={"grad": SUMMANDS}, dtypes=floating, exact=True),
+    CaseTemplate("padding-not-named", TABLE_WITH_UNUSED_ROWS, {"padding_idx": 3}),
+    CaseTemplate(
+        "exact-scaled",
+        POWER_OF_TWO_FREQUENCIES,
+        SCALED_BY_FREQUENCY,
+        domains={"grad": EXACT_SUMMANDS},
+        dtypes=floating,
+        exact=True,
+    ),
     *sum_templates(
         "grad", IndexedTable((6, 5), row_indices(67, rows=6)), IndexedTable((3, 2), REPEATED_INDEX), floating
     ),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
-    CaseTemplate("crowded", IndexedTable((67, 67), positions(1031, below=67)), **LARGE_HALF),
+    CaseTemplate("crowded", IndexedTable((67, 67), positions(1031, below=67)), **LARGE_FLOAT16_FIELDS),
 )
 """The templates of `diopiEmbeddingBackward`, which adds up the gradients of all lookups of a row."""
 
@@ -205,20 +214,20 @@ def renorm_template(
 TABLE_AND_INDICES = (6, 4, literal([5, 0, 2, 5, 5]))
 """The arguments `rows`, `columns` and `indices` of `renorm_template`."""
 
-PAIRS = [[4, 1], [3, 4]]
+INDEX_MATRIX = [[4, 1], [3, 4]]
 """The elements of a matrix of indices."""
 
-JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
+ROWS_OF_MAXIMUM_NORM = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
 """A table whose rows have Euclidean norms of 5/256 or slightly less, which every floating-point type represents."""
 
-RENORM = (
+RENORM_TEMPLATES = (
     renorm_template("euclidean", *TABLE_AND_INDICES, 1.0, **SMOKE_IN_ALL_DTYPES),
     renorm_template("absolute", *TABLE_AND_INDICES, 1.5, 1.0, layout=transposed, dtypes=DtypeSelection.all),
     renorm_template("largest", *TABLE_AND_INDICES, 0.5, inf, layout=strided, dtypes=DtypeSelection.all),
     renorm_template("cubic", *TABLE_AND_INDICES, 1.0, 3.0),
     renorm_template("root", *TABLE_AND_INDICES, 20.0, 0.5),
-    renorm_template("matrix-of-indices", 6, 3, literal(PAIRS, I32, transposed), 1.0),
-    renorm_template("strided-indices", 6, 3, literal(PAIRS, layout=strided), 1.0, layout=transposed),
+    renorm_template("matrix-of-indices", 6, 3, literal(INDEX_MATRIX, I32, transposed), 1.0),
+    renorm_template("strided-indices", 6, 3, literal(INDEX_MATRIX, layout=strided), 1.0, layout=transposed),
     renorm_template("number", 6, 3, literal(4), 1.0),
     renorm_template("to-nothing", *TABLE_AND_INDICES, 0.0),
     renorm_template("long", 60, 17, row_indices(115, rows=60), 3.0),
@@ -226,7 +235,7 @@ RENORM = (
     renorm_template("one-column", 6, 1, literal([5, 0, 2]), 1.0),
     # In the following templates, the norm of no selected row is too large. The table must not change in any bit.
     renorm_template("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(
-        arguments={"inout": JUST_SHORT_ENOUGH}
+        arguments={"inout": ROWS_OF_MAXIMUM_NORM}
     ),
     renorm_template("short-enough", *TABLE_AND_INDICES, 1e4, dtypes=DtypeSelection.all, exact=True),
     renorm_template("no-indices", 6, 4, row_indices(0), 1.0, exact=True),
@@ -240,7 +249,7 @@ RENORM = (
 """The templates of `diopiEmbeddingRenorm_`."""
 
 
-def rows_of_unlike_norms(shape: Shape) -> Domain:
+def rows_with_different_norms(shape: Shape) -> Domain:
     """Return a domain of tables of the shape `shape` whose rows have small and large norms in alternation.
 
     Numbers in even rows have magnitudes from 0.005 to 0.01, and those in odd rows have magnitudes from 2 to 4.
@@ -253,31 +262,33 @@ def rows_of_unlike_norms(shape: Shape) -> Domain:
     return draw
 
 
-def unlike_row_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
+def renorm_arguments(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiEmbeddingRenorm_` for the sizes of a template."""
     shape = template.sizes
-    return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
+    return {"inout": tensor(*shape, domain=rows_with_different_norms(shape), layout=template.layout)}
 
 
 SHORT_ROWS_REASONS = {"(just-)?short-enough": "no row exceeds the maximum norm, whatever the indices are"}
 """The reason why an implementation that ignores the indices passes cases, by a regular expression for labels."""
 
-register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_row_arguments, non_discriminating=SHORT_ROWS_REASONS)
+register(
+    "diopiEmbeddingRenorm_", templates=RENORM_TEMPLATES, derive=renorm_arguments, non_discriminating=SHORT_ROWS_REASONS
+)
 
-AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
+CLASSES_FROM_INPUT: Mapping[str, Any] = {"num_classes": -1}
 """The argument with which the number of classes is the largest index plus 1."""
 
 ONE_HOT = (
     CaseTemplate("vector", (7,), {"num_classes": 5}, **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("as-many-as-needed", (9,), AS_NEEDED, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("as-many-as-needed", (9,), CLASSES_FROM_INPUT, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("more", (3, 4), {"num_classes": 8}, **same_layout(transposed), dtypes=DtypeSelection.all),
-    CaseTemplate("matrix-as-needed", (3, 4), AS_NEEDED, **same_layout(strided), dtypes=DtypeSelection.all),
+    CaseTemplate("matrix-as-needed", (3, 4), CLASSES_FROM_INPUT, **same_layout(strided), dtypes=DtypeSelection.all),
     CaseTemplate("number", (), {"num_classes": 5}, dtypes=DtypeSelection.all),
     CaseTemplate("none", (0,), {"num_classes": 4}, dtypes=DtypeSelection.all),
     CaseTemplate("cube", (2, 3, 2), {"num_classes": 6}, dtypes=DtypeSelection.all),
     CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=DtypeSelection.all),
     CaseTemplate("one-class", (), {"input": literal([0, 0, 0]), "num_classes": 1}, dtypes=(Dtype.int64,)),
-    CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **AS_NEEDED}, dtypes=(Dtype.int64,)),
+    CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **CLASSES_FROM_INPUT}, dtypes=(Dtype.int64,)),
     CaseTemplate("classes", (), {"input": positions(67, below=1031), "num_classes": 1031}, large=True),
     CaseTemplate("many", (), {"input": positions(70_001, below=3), "num_classes": 3}, large=True),
 )
