@@ -1,4 +1,7 @@
-"""Cases of `diopiLinear`, input · weightᵀ + bias, and of its gradients."""
+"""Cases of `diopiLinear`, which computes input · weightᵀ + bias, and of its gradients.
+
+The operands of the templates are input, weight and bias, also in the templates of the gradients.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,16 @@ F32 = Dtype.float32
 """The leading element type."""
 
 MATRIX = operand_template("matrix", (4, 7), (3, 7), (3,), **BASIC)
-"""4 rows of 7 features, mapped to 3 outputs, in all element types and in the smoke level."""
+"""A template that maps 4 rows of 7 features to 3 outputs, with smoke cases in all element types."""
 
 LAYOUTS = operand_template("layouts", (2, 3, 5), (4, 5), (4,), **TO_TRANSPOSED)
-"""A batch of 2 × 3 rows whose tensors and result are not contiguous."""
+"""A template with 2 × 3 rows, whose tensors and result are not contiguous."""
 
 SQUARE = operand_template("square", (3, 3), (3, 3), (3,))
-"""Three square tensors; a transposed weight has the same shape as the right one, so that only values reveal it."""
+"""A template with a square input and a square weight.
+
+A function that forgets to transpose the weight returns a result of the correct shape with wrong values.
+"""
 
 AFFINE_MAPS = (
     MATRIX,
@@ -51,7 +57,7 @@ AFFINE_MAPS = (
     operand_template("long", (2, 1031), (3, 1031), (3,)),
     operand_template("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT),
 )
-"""Templates for both the map and its gradients; the operands are input, weight and bias."""
+"""Templates that the function and its gradients share."""
 
 BROADCAST_BIASES = tuple(
     operand_template(label, (3, 5), (4, 5), bias, case_class=CaseClass.callers)
@@ -62,13 +68,16 @@ BROADCAST_BIASES = tuple(
         ("bias-an-element", (3, 4)),
     )
 )
-"""Templates of a bias that is broadcast to a result of shape (3, 4); the class is `callers`."""
+"""Templates of a bias that is not a vector, and is broadcast to the result of shape (3, 4).
+
+Some callers pass such a bias, so that the cases have the class `callers`.
+"""
 
 WITHOUT_BIAS: Mapping[str, Any] = {"bias": None}
 """The argument of calls that omit the bias."""
 
 TOKENS = large_operand_template("tokens", (3, 5, 131, 67), (41, 67), (41,))
-"""A large input of rank 4, like the tokens of a batch."""
+"""A template of a large input of rank 4, like the tokens of a batch of sequences."""
 
 HALF_SHAPES = (257, 517), (263, 517), (263,)
 """The shapes of input, weight and bias of large templates in float16."""
@@ -86,19 +95,22 @@ LINEAR = (
     TOKENS,
     large_operand_template("half-transposed", *HALF_SHAPES, layouts=(transposed, contiguous), **HALF),
 )
-"""The templates of the map."""
+"""The templates of `diopiLinear`."""
 
 
 @cases_for("diopiLinear")
 def linear_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the linear layer; the operands of a template are input, weight and bias."""
+    """Return the cases of `diopiLinear`.
+
+    Half-precision cases get data that show in which type an implementation accumulates (`half_sums`).
+    """
     return half_sums.reveal_half_sums(
         expand_in_order(prototype, LINEAR), longest_axis, addends=("bias",), unchanged=("float16-one-output",)
     )
 
 
 def _with_shape_of_bias(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[CaseTemplate[Operands]]:
-    """Yield the templates with a bias gradient that has the shape of the bias."""
+    """Yield copies of the templates whose result `grad_bias` has the shape of the bias."""
     for template in templates:
         yield template.replace(results={"grad_bias": ResultOverride(shape=template.sizes[2].shape)})
 
@@ -131,10 +143,10 @@ GRADIENTS = (
 
 @cases_for("diopiLinearBackward")
 def linear_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the gradients of the linear layer.
+    """Return the cases of the gradients of `diopiLinear`.
 
-    grad_output, input and weight take the first, second and third operand of a template (layout, domain), with the
-    shapes of the linear layer.
+    The shapes of grad_output, input and weight follow from the operands of a template. Their layouts and domains are
+    those of the first, the second and the third operand.
     """
 
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
@@ -149,6 +161,6 @@ def linear_backward_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def _with_bias_gradient_layout(template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:
-    """Return the template with a bias gradient that is strided if the other results are, else contiguous."""
+    """Return a copy of the template whose result `grad_bias` is strided if the other results are, else contiguous."""
     layout = strided if template.result_layout is strided else contiguous
     return template.replace(results={"grad_bias": ResultOverride(layout=layout), **template.results})

@@ -1,4 +1,9 @@
-"""Cholesky decomposition, its gradient, and QR decomposition."""
+"""Cases of the Cholesky decomposition, its gradient, and the QR decomposition.
+
+The Cholesky decomposition writes a positive definite matrix as L · Lᴴ with a lower triangular factor L, or as Uᴴ · U
+with an upper triangular factor U. The QR decomposition writes a matrix as Q · R: the columns of Q
+are orthonormal, and R is upper triangular.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +36,10 @@ from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
 Array = NDArray[Any]
+"""An array of matrices, which are the last two axes."""
+
 Factor = Callable[[Values], Array]
-"""Returns the Cholesky factor of a gradient case for the values of its earlier arguments."""
+"""Returns the lower Cholesky factor of a gradient case for the values of its earlier arguments."""
 
 SQUARE_MATRICES = (
     operand_template("matrix", (5, 5), **BASIC),
@@ -45,13 +52,13 @@ SQUARE_MATRICES = (
     operand_template("large", (23, 23), dtypes=REAL_AND_COMPLEX),
     operand_template("to-transposed", (3, 3), result_layout=transposed, dtypes=REAL_AND_COMPLEX),
 )
-"""Shapes and layouts of the square matrices that are decomposed."""
+"""Templates of the shapes and layouts of square matrices."""
 
 BATCHES = SQUARE_MATRICES[1]
-"""A batch of 2 × 1 matrices of size 3 × 3."""
+"""A template of a batch of 2 × 1 matrices of size 3 × 3."""
 
 LARGE_SQUARES = (large_operand_template("matrix", (263, 263)), large_operand_template("batch", (67, 33, 33)))
-"""Square matrices of the level `large`."""
+"""Large templates of square matrices."""
 
 TRIANGLES = (False, True)
 """The values of `upper`: False for the lower triangle, True for the upper one."""
@@ -60,23 +67,41 @@ TRIANGLES = (False, True)
 def triangle_template(
     template: CaseTemplate[Operands], arguments: Mapping[str, Any], upper: bool, **more: Any
 ) -> CaseTemplate[Operands]:
-    """Return the template with these arguments, for the upper or the lower triangle."""
+    """Return a copy of a template for the upper or the lower triangle.
+
+    Args:
+        template: The template, whose label gets the suffix "upper" or "lower".
+        arguments: Arguments by name.
+        upper: Whether the call decomposes into an upper triangular factor instead of a lower triangular one.
+        **more: Further arguments by name.
+
+    Returns:
+        The copy.
+    """
     label = f"{template.label}-{'upper' if upper else 'lower'}"
     return template.replace(label, {**arguments, "upper": upper, **more})
 
 
 def _adjoint(a: Array) -> Array:
-    """Return the conjugate transposes of matrices."""
+    """Return the conjugate transpose of each matrix in `a`."""
     return np.swapaxes(a, -1, -2).conj()
 
 
 def _positive_definite(root: Array) -> Array:
-    """Return a positive definite matrix R·Rᴴ / n + I for each root R."""
+    """Return the positive definite matrix R · Rᴴ / n + I for each n × n matrix R in `root`."""
     return np.asarray(root @ _adjoint(root) / max(root.shape[-1], 1) + np.eye(root.shape[-1]))
 
 
 def _lower_triangular(values: Array, diagonal: Any = 1) -> Array:
-    """Return lower triangular matrices with this diagonal and with these values below it."""
+    """Return lower triangular matrices.
+
+    Args:
+        values: Square matrices, whose elements below the diagonal are used.
+        diagonal: The elements of the diagonal: one number, or an array of the length of the diagonal.
+
+    Returns:
+        The matrices.
+    """
     return np.asarray(np.tril(values, -1) + diagonal * np.eye(values.shape[-1]))
 
 
@@ -84,7 +109,18 @@ def _lower_triangular(values: Array, diagonal: Any = 1) -> Array:
 
 
 def one_triangle_template(template: CaseTemplate[Operands], upper: bool) -> CaseTemplate[Operands]:
-    """Return a template of a positive definite matrix in one triangle; the other triangle has unrelated numbers."""
+    """Return a template of the decomposition of positive definite matrices.
+
+    Only one triangle of the argument `mat` contains the matrix. The other triangle, which the function must not read,
+    contains unrelated numbers.
+
+    Args:
+        template: A template of square matrices.
+        upper: Whether the upper triangle contains the matrix.
+
+    Returns:
+        The template.
+    """
 
     def matrix(values: Values) -> Array:
         matrix, unread = _positive_definite(values["_root"]), values["_other"]
@@ -97,17 +133,23 @@ def one_triangle_template(template: CaseTemplate[Operands], upper: bool) -> Case
 
 
 def _product(values: Values) -> Array:
-    """Return L · Lᴴ for lower triangular matrices L of integers, so that the decomposition is exact."""
+    """Return L · Lᴴ for the lower triangular matrices L of integers that `values["_factor"]` describes.
+
+    The diagonal of L consists of 1 and 2 in alternation, so that no step of the decomposition makes a rounding error.
+    """
     factor = _lower_triangular(values["_factor"], 1 + np.arange(19) % 2)
     return np.asarray(factor @ _adjoint(factor))
 
 
 EXACT_PRODUCT = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
-"""The tensors of an exact decomposition: `_factor` is a lower triangular integer matrix, `mat` its product."""
+"""The tensors of an exact decomposition: `mat` is computed from the integers in `_factor`, which is not passed."""
 
 
 def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
-    """Draw one positive definite matrix and four others, whose first minor that is not positive has order 1, 2 or 3."""
+    """Return the elements of five 3 × 3 matrices, only the first of which is positive definite.
+
+    In the other matrices, the first leading minor that is not positive has the order 1, 2, 3 and 1.
+    """
     below, above = (2j, -2j) if is_complex(dtype) else (2, 2)
     matrices = [
         [[4, above, 0], [below, 5, 2], [0, 2, 5]],
@@ -120,7 +162,7 @@ def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
 
 
 INDEFINITE = {"mat": tensor(5, 3, 3, domain=_draw_indefinite)}
-"""A matrix that has a Cholesky factor, followed by four that have none."""
+"""The argument `mat` for a batch of one matrix that has a Cholesky factor and four matrices that have none."""
 
 DECOMPOSED = (
     *(one_triangle_template(square, upper) for square in SQUARE_MATRICES for upper in TRIANGLES),
@@ -136,7 +178,7 @@ DECOMPOSED = (
 
 @cases_for("diopiCholesky")
 def cholesky_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of the decomposition; numbers in the triangle that is not used show a vendor that reads it."""
+    """Return the cases of the Cholesky decomposition."""
     return expand(prototype, DECOMPOSED)
 
 
@@ -146,7 +188,18 @@ def cholesky_cases(prototype: Prototype) -> Iterator[Case]:
 def gradient_template(
     template: CaseTemplate[Operands], name: str, domain: Domain, lower: Factor, upper: bool
 ) -> CaseTemplate[Operands]:
-    """Return a template of the gradient; `lower` computes the lower factor from the argument `name`."""
+    """Return a template of the gradient of the Cholesky decomposition.
+
+    Args:
+        template: A template of square matrices, for the gradient of the factor.
+        name: The name of a tensor that is not passed, from which the factor is computed.
+        domain: The domain of this tensor.
+        lower: Computes the lower factor from the values of the arguments.
+        upper: Whether the factor that is passed is the upper one.
+
+    Returns:
+        The template.
+    """
     (grad_output,) = template.sizes
     factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
     raw = tensor(*grad_output.shape, domain=domain)
@@ -154,17 +207,17 @@ def gradient_template(
 
 
 def _factor(values: Values) -> Array:
-    """Return the Cholesky factor of the positive definite matrix."""
+    """Return the lower Cholesky factors of the positive definite matrices that `values["_root"]` describes."""
     return np.linalg.cholesky(_positive_definite(values["_root"]))
 
 
 def _unit_diagonal_factor(values: Values) -> Array:
-    """Return an integer triangular factor with the diagonal 1, whose inverse has only integers too."""
+    """Return lower triangular matrices of integers with a diagonal of 1, whose inverses consist of integers as well."""
     return _lower_triangular(values["_factor"])
 
 
 INTEGER_GRADIENT = operand_template("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
-"""A batch of gradients of integers, for results without rounding errors."""
+"""A template of a batch of gradients that are integers, for results without rounding errors."""
 
 GRADIENTS = (
     *(
@@ -186,7 +239,7 @@ GRADIENTS = (
 
 @cases_for("diopiCholeskyBackward")
 def cholesky_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of the gradient: the arguments are the gradient of the factor, and the factor itself."""
+    """Return the cases of the gradient, whose arguments are the gradient of the factor and the factor `L` itself."""
     return expand(prototype, GRADIENTS)
 
 
@@ -208,10 +261,10 @@ MATRICES = (
     operand_template("no-batch", (0, 4, 3)),
     operand_template("large", (67, 9)),
 )
-"""Shapes and layouts of the matrices of the QR decomposition; each is decomposed in every mode."""
+"""Templates of the shapes and layouts of matrices for the QR decomposition, which are combined with every mode."""
 
 LARGE_MATRICES = (large_operand_template("matrix", (517, 131)), large_operand_template("batch", (67, 41, 29)))
-"""Matrices of the QR decomposition in the level `large`."""
+"""Large templates of matrices for the QR decomposition."""
 
 UPPER_TRIANGULAR = operand_template(
     "nothing-to-eliminate",
@@ -220,7 +273,10 @@ UPPER_TRIANGULAR = operand_template(
     arguments={"mode": "r"},
     **EXACT,
 )
-"""A matrix that is upper triangular already, so that R is exact; the signs of its rows show the convention."""
+"""A template of a matrix that is already upper triangular, so that R has no rounding error.
+
+The signs of the rows of R show the convention of the decomposition.
+"""
 
 NEAR_LEAST = operand_template(
     "near-least",
@@ -228,11 +284,21 @@ NEAR_LEAST = operand_template(
     domain=tiny_multiples(2.0, -3.5, 5.0, -7.25, 2.75, 4.5, -1.25),
     arguments={"mode": "reduced"},
 )
-"""Normal numbers so small that intermediate values of the elimination are subnormal."""
+"""A template of a matrix whose elements are so small that intermediate values of the decomposition are subnormal."""
 
 
 def mode_template(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[Operands]:
-    """Return the template in a mode. In mode "r", templates that are not for all element types get complex64."""
+    """Return a copy of a template for a mode of the QR decomposition.
+
+    In mode "r", which does not compute Q, a template that is not for all element types is for complex64 instead.
+
+    Args:
+        template: The template.
+        mode: An entry of `MODES`.
+
+    Returns:
+        The copy.
+    """
     moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":
         return moded
@@ -242,7 +308,7 @@ def mode_template(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[O
 
 @cases_for("diopiLinalgQR")
 def qr_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of the QR decomposition: all matrices in all modes, and exact, tiny and large matrices."""
+    """Return the cases of the QR decomposition."""
     templates = [mode_template(template, mode) for template in MATRICES for mode in MODES]
     large = [mode_template(template, "reduced").replace(template.label) for template in LARGE_MATRICES]
     return expand_in_order(prototype, [*templates, UPPER_TRIANGULAR, NEAR_LEAST, *large])

@@ -1,4 +1,9 @@
-"""Cases of `diopiCdist`, the distances between the rows of two matrices, and of its gradients."""
+"""Cases of `diopiCdist`, which computes the distances between the rows of two matrices, and of its gradient.
+
+The distance of two rows is the p-norm of their difference. The operands of a template are the shapes and layouts of
+both inputs. The argument `compute_mode` selects the algorithm of PyTorch: 0 (the default) uses a matrix product for
+more than 25 rows, 1 always uses a matrix product, and 2 never does.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +33,16 @@ from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
-"""The orders p of the norms."""
+"""The orders p of the norms that most templates have."""
 
 FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
-"""Orders p that have only a few cases."""
+"""Further orders p, with which only one template is combined."""
 
 MATRICES = operand_template("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
-"""4 rows and 3 rows of 5 coordinates, in all element types."""
+"""A template of 4 rows and 3 rows of 5 coordinates, in all element types."""
 
 LAYOUTS = operand_template("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
-"""Batches of rows in other layouts."""
+"""A template of batches of rows whose tensors and result are not contiguous."""
 
 FEW_POINTS = (
     operand_template("batches", (2, 1, 3, 4), (3, 2, 4)),
@@ -52,47 +57,79 @@ FEW_POINTS = (
 """Templates of at most 25 rows, for which PyTorch does not use a matrix product by default."""
 
 FAR_APART = operand_template("far-apart", (4, 16), (7, 16), domain=normal(1000))
-"""Rows for which a rounded exponent 1/p gives wrong distances, because the sum under the root is far from 1."""
+"""A template of rows that are far from each other.
+
+The sum under the root is so large that rounding the exponent 1/p to a narrower type changes the distances.
+"""
 
 MANY_POINTS = operand_template("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
-"""26 rows as the first operand: PyTorch uses a matrix product by default for more than 25 rows."""
+"""A template with 26 rows in the first input, for which PyTorch uses a matrix product by default."""
 
 LARGE_MATRICES = large_operand_template("", (263, 37), (257, 37))
-"""Hundreds of rows of 37 coordinates, in the level `large`."""
+"""A large template of hundreds of rows of 37 coordinates."""
 
 MANY_OTHERS = operand_template("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
-"""26 rows as the second operand, for which PyTorch uses a matrix product by default."""
+"""A template with 26 rows in the second input, for which PyTorch uses a matrix product by default."""
 
 
 def distance_template(
     template: CaseTemplate[Operands], p: float, mode: int | None, *words: str, **changes: Any
 ) -> CaseTemplate[Operands]:
-    """Return the template for distances by the p-norm; the mode and the words `words` extend the label."""
+    """Return a copy of a template for distances by the p-norm.
+
+    Args:
+        template: The template.
+        p: The order of the norm.
+        mode: The argument `compute_mode`; None for NULL.
+        *words: The end of the label, which follows the label of the template, p and the mode.
+        **changes: New values of other fields.
+
+    Returns:
+        The copy.
+    """
     label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
     return template.replace(label, {"p": p, "compute_mode": mode}, **changes)
 
 
 def _mode(mode: int | None) -> list[str]:
-    """Return the words of a case label that name the computation mode."""
+    """Return the part of a label for the argument `compute_mode`, as a list of at most one word."""
     return [] if mode is None else [f"mode{mode}"]
 
 
 SMALL_INTEGERS = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
-"""Domains of both inputs with few different integers, so that some coordinates of two rows are equal."""
+"""Domains of both inputs: integers from −2 to 2, so that some coordinates of two rows are equal."""
 
 
 def whole_number_template(far: int) -> CaseTemplate[Operands]:
-    """Return a template of integer coordinates from -far to far, whose distances are exact."""
+    """Return a template of coordinates that are integers from −far to far, whose distances have no rounding error."""
     return operand_template("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
 
 
 def _near(values: Values) -> NDArray[Any]:
-    """Return rows near the rows of `input1`, far from 0: a difference of large squares loses their distance."""
+    """Return rows that differ from the rows of `input1`, in reverse order, by `_step` / 64.
+
+    Args:
+        values: The values of the arguments `input1` and `_step`.
+
+    Returns:
+        The rows, for the argument `input2`.
+    """
     return np.asarray(values["input1"][..., ::-1, :] + values["_step"] / 64)
 
 
 def close_rows_template(label: str, rows: int, mode: int | None) -> CaseTemplate[Operands]:
-    """Return a template of rows that are far from 0 and close to each other."""
+    """Return a template of rows that are far from 0 and close to each other.
+
+    An algorithm that computes a distance as a difference of large squares loses its digits.
+
+    Args:
+        label: The start of the label; the mode follows.
+        rows: The number of rows of each input.
+        mode: The argument `compute_mode`; None for NULL.
+
+    Returns:
+        The template.
+    """
     arguments: Arguments = {
         "input1": tensor(rows, 3, domain=normal(mean=100)),
         "_step": tensor(rows, 3, domain=avoid_points([0], normal())),
@@ -112,13 +149,16 @@ WHOLE_DISTANCES = CaseTemplate(
     {"p": 2.0, "compute_mode": 2},
     **EXACT,
 )
-"""Rows whose coordinates differ by 3 and 4, 5 and 12, or 8 and 15: squares, sums and roots are exact."""
+"""A template of rows whose coordinates differ by 3 and 4, 5 and 12, or 8 and 15.
+
+Squares, sums and roots have no rounding errors.
+"""
 
 NEAR_LEAST = tiny_multiples(2.0, 2.25, 2.5)
-"""Numbers whose differences are subnormal."""
+"""A domain of numbers near the smallest normal number, whose differences are subnormal or 0."""
 
 UNEQUAL_NEAR_LEAST = {"input1": tiny_multiples(2.0, 2.5), "input2": tiny_multiples(2.25, 2.75)}
-"""Numbers like `NEAR_LEAST`, but without differences of 0, where the modulus has a kink."""
+"""Domains of both inputs like `NEAR_LEAST`, but without differences of 0, at which the norm has no derivative."""
 
 CDIST = (
     *(distance_template(MATRICES, p, None, domains=SMALL_INTEGERS if p == 0 else {}, smoke=True) for p in POWERS),
@@ -145,12 +185,12 @@ CDIST = (
     distance_template(LARGE_MATRICES, 2.0, None).replace("many"),
     distance_template(large_operand_template("", (3, 71, 1031), (3, 67, 1031)), 1.0, None).replace("long"),
 )
-"""The templates of the distances."""
+"""The templates of `diopiCdist`."""
 
 
 @cases_for("diopiCdist")
 def cdist_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of the distances between the rows of `input1` and the rows of `input2`."""
+    """Return the cases of the distances between the rows of `input1` and the rows of `input2`."""
     return expand_in_order(prototype, CDIST)
 
 
@@ -158,7 +198,17 @@ def cdist_cases(prototype: Prototype) -> Iterator[Case]:
 
 
 def gradient_template(template: CaseTemplate[Operands], p: float) -> CaseTemplate[Operands]:
-    """Return the template of the gradient by the p-norm; for p = 0 and p = ∞, results of integers are exact."""
+    """Return a copy of a template for the gradient of distances by the p-norm.
+
+    For p = 0 and p = ∞, the operands are integers, so that the results have no rounding error.
+
+    Args:
+        template: The template.
+        p: The order of the norm.
+
+    Returns:
+        The copy.
+    """
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
     non_discriminating = "how many coordinates differ has no gradient but 0" if p == 0 else ""
@@ -168,7 +218,11 @@ def gradient_template(template: CaseTemplate[Operands], p: float) -> CaseTemplat
 
 
 def axis_rows_template(p: float) -> CaseTemplate[Operands]:
-    """Return a template of rows that differ in at most one coordinate: every term is 0 or ± the gradient, exactly."""
+    """Return a template of the gradient for rows that differ in at most one coordinate.
+
+    Every term of a result is 0 or an element of grad_output, possibly negated. Therefore no result has a rounding
+    error.
+    """
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
     points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
     grad = {"grad_output": choice([-3, -2, -1, 1, 2, 3])}
@@ -178,7 +232,7 @@ def axis_rows_template(p: float) -> CaseTemplate[Operands]:
 
 
 INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))
-"""Domains of rows of which two have an infinite coordinate, in one case the same coordinate."""
+"""Domains of both inputs: each has one infinite element, in the middle."""
 
 GRADIENTS = (
     *(gradient_template(MATRICES.replace(smoke=True), p) for p in POWERS),
@@ -192,12 +246,12 @@ GRADIENTS = (
     gradient_template(LARGE_MATRICES, 2.0).replace("many"),
     gradient_template(large_operand_template("", (3, 71, 331), (3, 67, 331)), 1.0).replace("long"),
 )
-"""The templates of the gradient of `input1`."""
+"""The templates of `diopiCdistBackward`."""
 
 
 @cases_for("diopiCdistBackward")
 def cdist_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of the gradient of `input1`; the argument `cdist` is the result of `diopiCdist`."""
+    """Return the cases of the gradient of `input1`; the argument `cdist` is the result of `diopiCdist`."""
 
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         first, second = template.sizes

@@ -1,4 +1,8 @@
-"""Templates that name the shapes and layouts of a function's tensors, in order."""
+"""Templates whose sizes are operands: the shapes and layouts of a function's tensor arguments, in order.
+
+A template describes cases that differ only in their element type. Smoke cases are the small set of cases that every run
+contains.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +22,16 @@ REPRESENTATIVE_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)
 """The default element types of templates: one single-precision, one half-precision and one integer type."""
 
 REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
-"""The element types of templates of functions that accept only real and complex floating types."""
+"""One real and one complex element type, for functions that accept only float32, float64 and complex types."""
 
 BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
-"""The fields of smoke cases in all element types."""
+"""The fields of templates of smoke cases in all element types."""
 
 HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,)}
 """The field that limits a template to float16."""
 
 EXACT: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
-"""The fields of templates in all element types whose values make every result free of rounding errors."""
+"""The fields of templates in all element types whose results have no rounding errors."""
 
 MIXED: Mapping[str, Any] = {
     "layouts": (strided, transposed, strided),
@@ -47,7 +51,10 @@ TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "
 """The fields of templates whose first two operands are transposed and strided, and whose result is strided."""
 
 ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
-"""Fields of templates whose long sums of integers are exact in float32, but not in half precision."""
+"""The fields of templates of long sums of positive integers, which float32 represents exactly.
+
+A float16 or bfloat16 accumulator rounds these sums.
+"""
 
 
 def operand_template(
@@ -57,14 +64,14 @@ def operand_template(
     domain: Domain | None = None,
     **fields: Any,
 ) -> CaseTemplate[Operands]:
-    """Return a template whose sizes are operands: templates of the tensor arguments.
+    """Return a template whose sizes are operands.
 
     Args:
-        label: The label of the cases.
+        label: The label of the cases without the element type.
         *shapes: The shapes of the operands.
-        layouts: The layouts of the operands; the last one also is the layout of all remaining operands.
+        layouts: The layouts of the operands; the last one is also the layout of all remaining operands.
         domain: The domain of the operands; None for normally distributed numbers.
-        **fields: Further fields of the template.
+        **fields: Further fields of the template. The element types are `REPRESENTATIVE_DTYPES` by default.
 
     Returns:
         The template.
@@ -75,16 +82,37 @@ def operand_template(
 
 
 def large_operand_template(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
-    """Return a template of large tensors of these shapes, in float32 by default."""
+    """Return a template of large tensors, in float32 by default.
+
+    Args:
+        label: The label of the cases without the element type.
+        *shapes: The shapes of the operands.
+        **fields: Further arguments of `operand_template`.
+
+    Returns:
+        The template.
+    """
     return operand_template(label, *shapes, **{"dtypes": (Dtype.float32,), "large": True, **fields})
 
 
 def longest_axis(case: Case) -> int:
-    """Return the length of the longest axis of all tensors of a case, an upper limit of the terms of a sum."""
+    """Return the length of the longest axis of all tensors of a case.
+
+    No sum in a matrix product has more terms.
+    """
     return max((size for shape in case.shapes for size in shape), default=1)
 
 
 def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate[Operands]]) -> Iterator[Case]:
-    """Yield the cases of templates whose operands are the prototype's tensor arguments, in order."""
+    """Return the cases of templates whose operands are the tensor arguments of the function, in order.
+
+    Args:
+        prototype: The prototype of the function. If it has more tensor arguments than operands, the template itself has
+            the remaining arguments.
+        templates: The templates.
+
+    Returns:
+        The cases.
+    """
     names = [p.name for p in prototype.arguments if p.is_tensor]
     return expand(prototype, templates, lambda template, dtype: dict(zip(names, template.sizes, strict=False)))

@@ -1,4 +1,8 @@
-"""Cases of matrix products (`diopiMm`, `diopiBmm`, `diopiMatmul`), the gradients of `diopiMatmul`, and scaled sums."""
+"""Cases of matrix products, of the gradients of `diopiMatmul`, and of sums of a tensor and a matrix product.
+
+The operands of a template are the shapes and layouts of the tensor arguments, in order. A domain is a distribution or a
+set of values, from which the elements of a tensor are drawn.
+"""
 
 from __future__ import annotations
 
@@ -37,27 +41,42 @@ F32 = Dtype.float32
 """The leading element type."""
 
 ADDENDS = ("input",)
-"""The parameters that are added to a product."""
+"""The names of the parameters that are added to a product."""
 
 Shapes = tuple[tuple[int, ...], ...]
 """The shapes of the operands of a template."""
 
 SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
-"""The left factor of products with NaN and infinity."""
+"""The elements of a left factor, whose rows contain different combinations of NaN and infinities."""
 
 SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
-"""The right factor of products with NaN and infinity."""
+"""The elements of a right factor, one of which is infinite."""
 
 
 def special_value_template(*batch: int) -> CaseTemplate[Operands]:
-    """Return a template of matrices in which a few rows and columns have elements that are not finite."""
+    """Return a template of a product of `SPECIAL_ROWS` and `SPECIAL_COLUMNS`.
+
+    Args:
+        *batch: The batch axes of both factors.
+
+    Returns:
+        The template.
+    """
     rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
     columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
     return CaseTemplate("special", (rows, columns), dtypes=floating)
 
 
 def rounded_products_template(*shapes: tuple[int, ...], terms: int) -> CaseTemplate[Operands]:
-    """Return a template of integers whose products a floating type rounds; `terms` of them add up without overflow."""
+    """Return a template of integers whose products a floating-point type cannot represent, but the integer type can.
+
+    Args:
+        *shapes: The shapes of the operands.
+        terms: The number of products that can be added up without overflow.
+
+    Returns:
+        The template.
+    """
     domain = integers_without_overflow(factors=2, terms=terms)
     return operand_template("without-overflow", *shapes, domain=domain, dtypes=(Dtype.int32, Dtype.int64))
 
@@ -96,7 +115,7 @@ MM = (
     operand_template("no-products", (3, 0), (0, 4)),
     operand_template("empty", (0, 3), (3, 4)),
 )
-"""The small templates of products of two matrices."""
+"""The small templates of `diopiMm`, the product of two matrices."""
 
 BMM = (
     operand_template("odd", (2, 3, 5), (2, 5, 4), **BASIC),
@@ -109,7 +128,7 @@ BMM = (
     operand_template("no-batch", (0, 3, 2), (0, 2, 4)),
     operand_template("no-rows", (2, 0, 2), (2, 2, 4)),
 )
-"""The small templates of products of two batches of matrices."""
+"""The small templates of `diopiBmm`, the product of two batches of matrices."""
 
 MATMUL = (
     operand_template("matrices", (5, 7), (7, 3), **BASIC),
@@ -127,40 +146,43 @@ MATMUL = (
     operand_template("empty-vectors", (0,), (0,)),
     operand_template("no-batch", (0, 3, 2), (2, 4)),
 )
-"""The small templates of products of tensors of any rank, which are broadcast."""
+"""The small templates of `diopiMatmul`, the product of tensors of any rank, whose batch axes are broadcast."""
 
 LONG = (
     operand_template("long", (2, 1031), (1031, 3)),
     operand_template("accumulated", (2, 1031), (1031, 3), **ACCUMULATED, smoke=True),
 )
-"""Products with sums of 1,031 terms. A vendor that accumulates in half precision fails the exact cases."""
+"""Templates with sums of 1,031 terms. A vendor that accumulates in half precision fails the exact cases."""
 
 LONG_BATCHES = (
     operand_template("long", (2, 2, 523), (2, 523, 2)),
     operand_template("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED, smoke=True),
 )
-"""The same for batches of matrices, with sums of 523 terms."""
+"""Templates like `LONG`, for batches of matrices and with sums of 523 terms."""
 
 TAILS = operand_template("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
-"""Exact products of sizes that are no multiples of 16, at which a vendor may forget the remainder of a tile."""
+"""A template of exact products whose sizes are not multiples of 16.
+
+A vendor that divides the matrices into tiles may forget the incomplete tiles at the ends.
+"""
 
 HALF_MATRICES = large_operand_template(
     "half-transposed", (257, 517), (517, 263), layouts=(transposed, strides(1031, 3)), **HALF
 )
-"""Large matrices in float16, the first one transposed."""
+"""A large template in float16, with a transposed first factor and gaps in the second factor."""
 
 LARGE_MM = (
     large_operand_template("square", (1031, 2053), (2053, 509)),
     large_operand_template("rows", (70_001, 3), (3, 5)),
     HALF_MATRICES,
 )
-"""The templates of `diopiMm` in the level `large`."""
+"""The large templates of `diopiMm`."""
 
 LARGE_BMM = (
     large_operand_template("attention", (13, 131, 67), (13, 67, 137)),
     large_operand_template("half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **HALF),
 )
-"""The templates of `diopiBmm` in the level `large`."""
+"""The large templates of `diopiBmm`."""
 
 LARGE_MATMUL = (
     large_operand_template("square", (1031, 2053), (2053, 509)),
@@ -168,7 +190,7 @@ LARGE_MATMUL = (
     large_operand_template("long", (32_003,), (32_003, 3)),
     HALF_MATRICES,
 )
-"""The templates of `diopiMatmul` in the level `large`."""
+"""The large templates of `diopiMatmul`."""
 
 PRODUCTS = {
     "diopiMm": (
@@ -190,12 +212,15 @@ PRODUCTS = {
         rounded_products_template((2, 1, 3, 4), (3, 4, 5), terms=4),
     ),
 }
-"""The templates of each function that multiplies without an addend, by its name."""
+"""The templates of the functions that multiply matrices and add nothing to the product, by function."""
 
 
 @cases_for(*PRODUCTS)
 def products_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of a product. Numbers in half-precision cases reveal accumulation in half precision."""
+    """Return the cases of a matrix product.
+
+    Half-precision cases get data that show in which type an implementation accumulates (`half_sums`).
+    """
     return half_sums.reveal_half_sums(expand_in_order(prototype, PRODUCTS[prototype.name]), longest_axis)
 
 
@@ -211,25 +236,25 @@ GRADIENTS = (
     large_operand_template("batches", (3, 1, 131, 67), (5, 67, 41)),
     large_operand_template("half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **HALF),
 )
-"""The templates of the gradients of `diopiMatmul`."""
+"""The templates of the gradients of `diopiMatmul`; the operands are both factors."""
 
 
 @cases_for("diopiMatmulBackward")
 def matmul_backward_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of the gradients of both factors; `grad_out` has the shape of the product."""
+    """Yield the cases of the gradients of both factors of `diopiMatmul`; `grad_out` has the shape of the product."""
 
     def gradient(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         a, b = template.sizes
         return {"grad_out": replace(b, shape=product_shape(a.shape, b.shape)), "input": a, "other": b}
 
-    # PyTorch rounds the gradients of a broadcast factor before it adds them
+    # PyTorch rounds the gradients of a broadcast factor before it adds them up, so keep the data of these cases.
     templates = [template for template in GRADIENTS if not template.label.startswith("batches")]
     broadcast = [template for template in GRADIENTS if template.label.startswith("batches")]
     yield from half_sums.reveal_half_sums(expand(prototype, templates, gradient), longest_axis)
     yield from expand(prototype, broadcast, gradient)
 
 
-# Products that are scaled and added to something: beta · input + alpha · product
+# Sums of a tensor and a matrix product: beta · input + alpha · product
 
 FLOATING_FACTORS = {
     "plain": (1.0, 1.0),
@@ -239,10 +264,10 @@ FLOATING_FACTORS = {
     "product-only": (0.0, 1.5),
     "input-only": (1.5, 0.0),
 }
-"""The factors (beta, alpha) for floating element types, by the word in the label."""
+"""The factors (beta, alpha) for floating-point and complex types, by their name in labels."""
 
 INTEGER_FACTORS = {"plain": (1, 1), "scaled": (3, 2), "product-only": (0, 3), "truncated": (2.75, 3.5)}
-"""The factors (beta, alpha) for integer element types, by the word in the label; fractions are truncated."""
+"""The factors (beta, alpha) for integer types, by their name in labels; the function truncates fractions."""
 
 ADDMM = (
     operand_template("odd", (5, 3), (5, 7), (7, 3), **BASIC),
@@ -281,7 +306,7 @@ LARGE_ADDMM = (
         **HALF,
     ),
 )
-"""The templates of `diopiAddmm` in the level `large`."""
+"""The large templates of `diopiAddmm`."""
 
 LARGE_BADDBMM = (
     large_operand_template("attention", (13, 131, 137), (13, 131, 67), (13, 67, 137)),
@@ -294,23 +319,33 @@ LARGE_BADDBMM = (
         **HALF,
     ),
 )
-"""The templates of `diopiBaddbmm` in the level `large`."""
+"""The large templates of `diopiBaddbmm`."""
 
 ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
 """All element types except float16 and bfloat16."""
 
 
 def _factors_for(dtype: Dtype) -> Mapping[str, tuple[float, float]]:
-    """Return the factors (beta, alpha) for an element type, by the word in the label."""
+    """Return the factors (beta, alpha) for an element type, by their name in labels."""
     if dtype in half:
-        return {**FLOATING_FACTORS, "scaled": (0.5, -2.0)}  # products that were rounded are scaled without rounding
+        return {**FLOATING_FACTORS, "scaled": (0.5, -2.0)}  # powers of 2 scale a product without rounding
     return INTEGER_FACTORS if dtype in integer else FLOATING_FACTORS
 
 
 def factor_template(
     template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any
 ) -> CaseTemplate[Operands]:
-    """Return the template with the factors `factors` (a key of `FLOATING_FACTORS`), outside the smoke level."""
+    """Return a copy of a template that has the arguments `beta` and `alpha`, and no smoke cases by default.
+
+    Args:
+        template: The template; its operands are the addend and both factors.
+        factors: The name of the factors: a key of `FLOATING_FACTORS` or `INTEGER_FACTORS`.
+        *words: The end of the label, which follows the label of the template and the name of the factors.
+        **changes: New values of other fields.
+
+    Returns:
+        The copy.
+    """
 
     def factor(place: int) -> ByDtype:
         return ByDtype(lambda dtype: _factors_for(dtype)[factors][place])
@@ -325,7 +360,10 @@ def factor_template(
 
 
 def _input_fits_result(template: CaseTemplate[Operands]) -> bool:
-    """Return whether an in-place form can be called: the input has the result's shape and no overlapping elements."""
+    """Return whether the input can receive the result of the in-place form.
+
+    It must have the shape of the result, and no two of its elements may share memory.
+    """
     added, a, b = template.sizes
     return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
 
@@ -333,16 +371,26 @@ def _input_fits_result(template: CaseTemplate[Operands]) -> bool:
 def scaled_templates(
     basic: Sequence[CaseTemplate[Operands]], long: Shapes, tails: Shapes, large: Sequence[CaseTemplate[Operands]]
 ) -> tuple[CaseTemplate[Operands], ...]:
-    """Return templates with scaled basic operands, all factors, long sums, exact sums, and large scaled operands."""
+    """Return the templates of a sum of a tensor and a matrix product.
+
+    Args:
+        basic: The templates of small calls, without factors. The first of them is combined with all factors.
+        long: The shapes of a template with long sums.
+        tails: The shapes of a template with exact results, which are not multiples of the size of a tile.
+        large: The large templates, without factors.
+
+    Returns:
+        The templates.
+    """
     odd = basic[0]
     exact = operand_template("tails", *tails, domain=exact_numbers, exact=True)
     accumulated = operand_template("long", *long, domain=integer_values(2, 7), exact=True)
-    # a product rounded to half precision and added to one of these is rounded once, in effect
+    # If a vendor rounds the product to half precision and adds one of these numbers, the sum is not rounded again.
     coarse = {"input": choice([128, 256, 384, 512, 640, 768])}
     unread = {"input": fixed_values([np.nan, np.inf, 1.0])}
     return (
         *(factor_template(template, "scaled", smoke=template.smoke) for template in basic),
-        # so that the budget of a long sum does not hide the input
+        # The input is large, so that the error budget of the long sum does not hide it.
         *(
             factor_template(template, "scaled", domains={"input": normal(64)})
             for template in (
@@ -355,7 +403,7 @@ def scaled_templates(
         factor_template(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
         *(factor_template(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FLOATING_FACTORS),
         *(factor_template(odd, name, "factors", dtypes=(Dtype.int32,)) for name in INTEGER_FACTORS),
-        # 7 products and the input, times up to 3
+        # Each result adds up 7 products and the input, multiplied by at most 3.
         factor_template(rounded_products_template(*(operand.shape for operand in odd.sizes), terms=3 * 8), "scaled"),
         factor_template(accumulated, "plain", "accumulated", domains=coarse, dtypes=half),
         factor_template(odd, "product-only", "unread", domains=unread, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)),
@@ -373,16 +421,29 @@ def addmm_cases(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiBaddbmm")
 def baddbmm_cases(prototype: Prototype) -> Iterator[Case]:
-    """Yield the cases of beta · input + alpha · batch1 · batch2 for batches of matrices, with floating factors."""
+    """Yield the cases of beta · input + alpha · batch1 · batch2 for batches of matrices.
+
+    Unlike in `diopiAddmm`, the factors are floating-point parameters.
+    """
     long, tails = ((2, 2, 3), (2, 2, 523), (2, 523, 3)), ((3, 17, 35), (3, 17, 9), (3, 9, 35))
     cases = expand_in_order(prototype, scaled_templates(BADDBMM, long, tails, LARGE_BADDBMM))
     for case in half_sums.reveal_half_sums(cases, longest_axis, addends=ADDENDS):
-        factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}  # no integers, unlike diopiAddmm's
+        factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}
         yield replace(case, arguments={**case.arguments, **factors})
 
 
 def tall_and_wide(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield the products of a tall and a wide matrix in both orders; a vendor may cache something for their sizes."""
+    """Yield two cases: the products of a tall and a wide matrix in both orders.
+
+    A vendor that caches something by the sizes of the factors may confuse both calls.
+
+    Args:
+        prototype: The prototype of `diopiMm`, `diopiBmm` or `diopiMatmul`.
+        cases: The other cases of the function, which do not matter.
+
+    Yields:
+        The cases.
+    """
     first, second = (parameter.name for parameter in prototype.arguments)
     batch = (2,) if prototype.name == "diopiBmm" else ()
     for label, rows, columns in (("tall-by-wide", 7, 3), ("wide-by-tall", 3, 7)):

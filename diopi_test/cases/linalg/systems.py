@@ -1,4 +1,8 @@
-"""Cases of triangular systems and their gradients."""
+"""Cases of the solution of triangular systems of equations and of its gradients.
+
+A system consists of a triangular matrix and a right-hand side, which are the operands of a template: the shapes and
+layouts of the tensors `b` and `mat`.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +27,34 @@ from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 FLAGS = ("upper", "transpose", "unitriangular")
-"""The Boolean attributes of a triangular system."""
+"""The Boolean arguments: whether the matrix is upper triangular, is transposed first, and has a diagonal of ones."""
 
 FLAG_VALUES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, True), repeat=len(FLAGS))]
-"""All eight combinations of the attributes."""
+"""All eight combinations of the Boolean arguments, by name."""
 
 UPPER = dict.fromkeys(FLAGS, False) | {"upper": True}
-"""Only `upper` is true."""
+"""The Boolean arguments of a system with an upper triangular matrix."""
 
 
 def _compute_regular_matrix(values: Values) -> NDArray[Any]:
-    """Compute a matrix whose two triangles are well conditioned, even with a diagonal of 1."""
+    """Return a matrix whose two triangles are well conditioned, even if the diagonal is replaced by ones.
+
+    Args:
+        values: The values of the arguments. `_raw` has normally distributed elements.
+
+    Returns:
+        The matrix. Elements off the diagonal are small compared with those on the diagonal.
+    """
     raw = values["_raw"]
     size = raw.shape[-1]
     return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
 
 
 def system_template(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
-    """Return a template of a system with a regular matrix.
+    """Return a template of a system with a well-conditioned matrix.
 
     Args:
-        label: The label of the template.
+        label: The label of the cases without the element type.
         b: The shape of the right-hand side.
         mat: The shape of the matrix.
         fields: Further fields of the template.
@@ -57,10 +68,10 @@ def system_template(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fiel
 
 
 MATRIX = system_template("matrix", (5, 3), (5, 5), **BASIC)
-"""A system with one matrix and three right-hand sides."""
+"""A template of a system with one matrix and three right-hand sides, with smoke cases in every element type."""
 
 LAYOUTS = system_template("layouts", (2, 4, 3), (2, 4, 4), **TO_TRANSPOSED)
-"""A batch of systems whose tensors have different layouts."""
+"""A template of a batch of systems whose tensors have different layouts."""
 
 SYSTEMS = (
     MATRIX,
@@ -76,13 +87,13 @@ SYSTEMS = (
     system_template("no-batch", (0, 3, 2), (0, 3, 3)),
     system_template("large", (67, 3), (67, 67)),
 )
-"""Systems of all kinds of shapes."""
+"""Templates of systems of various shapes, without Boolean arguments."""
 
 LARGE_SYSTEMS = (
     system_template("matrix", (129, 517), (129, 129), dtypes=(Dtype.float32,), large=True),
     system_template("batch", (41, 17, 101), (41, 17, 17), dtypes=(Dtype.float32,), large=True),
 )
-"""Systems of the level `large`."""
+"""Large templates of systems, without Boolean arguments."""
 
 UNREAD_NAN = CaseTemplate(
     "unread",
@@ -90,7 +101,7 @@ UNREAD_NAN = CaseTemplate(
     dict.fromkeys(FLAGS, True),
     dtypes=DtypeSelection.all,
 )
-"""A matrix with NaN in the elements that the function must not read."""
+"""A template of a matrix with NaN in all elements that the function must not read."""
 
 SINGULAR = CaseTemplate(
     "singular",
@@ -98,33 +109,49 @@ SINGULAR = CaseTemplate(
     dict.fromkeys(FLAGS, False),
     dtypes=DtypeSelection.all,
 )
-"""A matrix with a 0 at the end of the diagonal; the last step of the forward substitution divides by it."""
+"""A template of a singular matrix: the last element of the diagonal, by which the last step divides, is 0."""
 
 
 def flag_template(
     template: CaseTemplate[Operands], flags: Mapping[str, bool], **changes: Any
 ) -> CaseTemplate[Operands]:
-    """Return the template with these attributes. Smoke cases are upper triangles, not unitriangular."""
+    """Return a copy of a template that has the Boolean arguments `flags`.
+
+    Args:
+        template: The template.
+        flags: The Boolean arguments by name. The names of true ones extend the label.
+        **changes: New values of other fields.
+
+    Returns:
+        The copy. Of the smoke cases, only those with an upper triangle and without a diagonal of ones remain.
+    """
     words = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
     return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
 
 
 def exact_templates(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]]:
-    """Yield templates with small integers and a diagonal of 1, so that no operation rounds."""
+    """Return templates with small integers and `unitriangular` set, so that no operation makes a rounding error.
+
+    Args:
+        *shapes: The shapes of the right-hand side and of the matrix.
+
+    Returns:
+        One template per combination of the other Boolean arguments.
+    """
     numbers = operand_template("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
     return (flag_template(numbers, flags) for flags in FLAG_VALUES[1::2])
 
 
 def _tensor_arguments(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
-    """Return the right-hand side, the matrix, and the random tensor from which the matrix is computed, by name."""
+    """Return the arguments `b` and `mat`, and the random tensor `_raw` if `mat` is computed from it."""
     b, mat = template.sizes
     raw = {"_raw": tensor(*mat.shape)} if mat.compute else {}
     return {**raw, "b": b, "mat": mat}
 
 
 LARGE_UPPER = [flag_template(template, UPPER).replace(template.label) for template in LARGE_SYSTEMS]
-"""The large systems with upper triangles."""
+"""Large templates of systems with upper triangular matrices."""
 
 FORWARD_TEMPLATES = (
     *(flag_template(MATRIX, flags) for flags in FLAG_VALUES),
@@ -138,17 +165,25 @@ FORWARD_TEMPLATES = (
     SINGULAR,
     *LARGE_UPPER,
 )
-"""The templates of the forward function."""
+"""The templates of `diopiTriangularSolve`."""
 
 
 @cases_for("diopiTriangularSolve")
 def triangular_solve_cases(prototype: Prototype) -> Iterator[Case]:
-    """Return the cases of the solution of `mat` · x = `b`; NaN in the unused triangle shows a vendor that reads it."""
+    """Return the cases of the solution x of `mat` · x = `b`."""
     return expand(prototype, FORWARD_TEMPLATES, lambda template, dtype: _tensor_arguments(template))
 
 
 def without_gradients(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
-    """Return the template `LAYOUTS` without the gradients in `absent`, as arguments and as results."""
+    """Return the template `LAYOUTS` with some gradients omitted.
+
+    Args:
+        *absent: The names of the gradients, which are arguments or results.
+        **changes: New values of other fields.
+
+    Returns:
+        The template.
+    """
     template = flag_template(LAYOUTS, UPPER, **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
@@ -158,10 +193,10 @@ COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
 """The complex element types."""
 
 ONLY_ZERO_REASON = "the gradient of an unused result is 0"
-"""The reason why wrong results can pass a case (`non_discriminating`) that omits the gradient `grad_x`."""
+"""The reason why an implementation with a coarse error passes cases without `grad_x`."""
 
 UNIT_MATRIX_REASON = "a unit triangular matrix with one element is 1"
-"""The reason why wrong results can pass a case (`non_discriminating`) of a unitriangular 1 × 1 matrix."""
+"""The reason why an implementation with a coarse error passes cases of a 1 × 1 matrix with a diagonal of ones."""
 
 BACKWARD_TEMPLATES = (
     *(flag_template(MATRIX, flags) for flags in FLAG_VALUES),
@@ -175,11 +210,11 @@ BACKWARD_TEMPLATES = (
     without_gradients("grad_b"),
     without_gradients("grad_mat"),
     without_gradients("grad_x", "grad_b"),
-    # Without `grad_x`, `grad_b` is 0. Only in complex types does the suite ignore the sign of a zero.
+    # Without `grad_x`, `grad_b` is 0. The suite ignores the sign of a zero only in complex types.
     without_gradients("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
     without_gradients("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
 )
-"""The templates of the gradient function."""
+"""The templates of `diopiTriangularSolveBackward`."""
 
 
 @cases_for("diopiTriangularSolveBackward")
