@@ -17,11 +17,11 @@ from diopi_test.cases.case import Case, CaseClass, ResultOverride, cases_for
 from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import (
-    ACCUMULATED,
-    BASIC,
-    EXACT,
-    HALF,
-    TO_TRANSPOSED,
+    ACCUMULATED_FIELDS,
+    EXACT_FIELDS,
+    FLOAT16_FIELDS,
+    SMOKE_FIELDS,
+    TRANSPOSED_RESULT,
     expand_in_order,
     large_operand_template,
     longest_axis,
@@ -33,10 +33,10 @@ from diopi_test.cases.template import CaseTemplate, expand
 F32 = Dtype.float32
 """The leading element type."""
 
-MATRIX = operand_template("matrix", (4, 7), (3, 7), (3,), **BASIC)
+MATRIX = operand_template("matrix", (4, 7), (3, 7), (3,), **SMOKE_FIELDS)
 """A template that maps 4 rows of 7 features to 3 outputs, with smoke cases in all element types."""
 
-LAYOUTS = operand_template("layouts", (2, 3, 5), (4, 5), (4,), **TO_TRANSPOSED)
+LAYOUTS = operand_template("layouts", (2, 3, 5), (4, 5), (4,), **TRANSPOSED_RESULT)
 """A template with 2 × 3 rows, whose tensors and result are not contiguous."""
 
 SQUARE = operand_template("square", (3, 3), (3, 3), (3,))
@@ -55,7 +55,7 @@ AFFINE_MAPS = (
     operand_template("no-rows", (0, 5), (3, 5), (3,)),
     operand_template("no-features", (4, 0), (3, 0), (3,)),
     operand_template("long", (2, 1031), (3, 1031), (3,)),
-    operand_template("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT),
+    operand_template("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT_FIELDS),
 )
 """Templates that the function and its gradients share."""
 
@@ -90,10 +90,12 @@ LINEAR = (
     *BROADCAST_BIASES,
     operand_template("long-row", (1, 1031), (3, 1031), (3,), dtypes=(F32,)),
     operand_template("long-column", (3, 1031), (1, 1031), (1,), dtypes=(F32,)),
-    operand_template("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
+    operand_template(
+        "long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED_FIELDS, arguments=WITHOUT_BIAS
+    ),
     large_operand_template("square", (257, 2053), (509, 2053), (509,)),
     TOKENS,
-    large_operand_template("half-transposed", *HALF_SHAPES, layouts=(transposed, contiguous), **HALF),
+    large_operand_template("half-transposed", *HALF_SHAPES, layouts=(transposed, contiguous), **FLOAT16_FIELDS),
 )
 """The templates of `diopiLinear`."""
 
@@ -122,8 +124,8 @@ GRADIENTS = (
         LAYOUTS.replace(f"layouts-no-{name}", results={name: None})
         for name in ("grad_input", "grad_weight", "grad_bias")
     ),
-    operand_template("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
-    operand_template("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
+    operand_template("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED_FIELDS),
+    operand_template("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED_FIELDS),
     *_with_shape_of_bias(BROADCAST_BIASES),
     MATRIX.replace(
         "matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False
@@ -133,7 +135,7 @@ GRADIENTS = (
             large_operand_template("square", (257, 1031), (509, 1031), (509,)),
             TOKENS,
             large_operand_template(
-                "half-transposed", *HALF_SHAPES, layouts=(contiguous, transposed, contiguous), **HALF
+                "half-transposed", *HALF_SHAPES, layouts=(contiguous, transposed, contiguous), **FLOAT16_FIELDS
             ),
         )
     ),

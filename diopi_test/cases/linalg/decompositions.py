@@ -24,10 +24,10 @@ from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import (
-    BASIC,
-    EXACT,
+    EXACT_FIELDS,
     REAL_AND_COMPLEX,
-    TO_TRANSPOSED,
+    SMOKE_FIELDS,
+    TRANSPOSED_RESULT,
     expand_in_order,
     large_operand_template,
     operand_template,
@@ -42,9 +42,9 @@ Factor = Callable[[Values], Array]
 """Returns the lower Cholesky factor of a gradient case for the values of its earlier arguments."""
 
 SQUARE_MATRICES = (
-    operand_template("matrix", (5, 5), **BASIC),
+    operand_template("matrix", (5, 5), **SMOKE_FIELDS),
     operand_template("batches", (2, 1, 3, 3), dtypes=DtypeSelection.all),
-    operand_template("transposed", (2, 4, 4), **TO_TRANSPOSED),
+    operand_template("transposed", (2, 4, 4), **TRANSPOSED_RESULT),
     operand_template("strided", (3, 4, 4), layouts=(strided,), result_layout=strided, dtypes=DtypeSelection.all),
     operand_template("one", (1, 1), dtypes=REAL_AND_COMPLEX),
     operand_template("empty", (0, 0), dtypes=REAL_AND_COMPLEX),
@@ -65,7 +65,7 @@ TRIANGLES = (False, True)
 
 
 def triangle_template(
-    template: CaseTemplate[Operands], arguments: Mapping[str, Any], upper: bool, **more: Any
+    template: CaseTemplate[Operands], arguments: Mapping[str, Any], upper: bool, **more_arguments: Any
 ) -> CaseTemplate[Operands]:
     """Return a copy of a template for the upper or the lower triangle.
 
@@ -73,13 +73,13 @@ def triangle_template(
         template: The template, whose label gets the suffix "upper" or "lower".
         arguments: Arguments by name.
         upper: Whether the call decomposes into an upper triangular factor instead of a lower triangular one.
-        **more: Further arguments by name.
+        **more_arguments: Further arguments by name.
 
     Returns:
         The copy.
     """
     label = f"{template.label}-{'upper' if upper else 'lower'}"
-    return template.replace(label, {**arguments, "upper": upper, **more})
+    return template.replace(label, {**arguments, "upper": upper, **more_arguments})
 
 
 def _adjoint(a: Array) -> Array:
@@ -123,16 +123,18 @@ def one_triangle_template(template: CaseTemplate[Operands], upper: bool) -> Case
     """
 
     def matrix(values: Values) -> Array:
-        matrix, unread = _positive_definite(values["_root"]), values["_other"]
-        return np.asarray(np.triu(matrix) + np.tril(unread, -1) if upper else np.tril(matrix) + np.triu(unread, 1))
+        matrix, unread_values = _positive_definite(values["_root"]), values["_other"]
+        return np.asarray(
+            np.triu(matrix) + np.tril(unread_values, -1) if upper else np.tril(matrix) + np.triu(unread_values, 1)
+        )
 
     (square,) = template.sizes
-    raw = tensor(*square.shape)
-    tensors = {"_root": raw, "_other": raw, "mat": replace(square, compute=matrix)}
+    random_tensor = tensor(*square.shape)
+    tensors = {"_root": random_tensor, "_other": random_tensor, "mat": replace(square, compute=matrix)}
     return triangle_template(template, tensors, upper, checkerror=False)
 
 
-def _product(values: Values) -> Array:
+def _exact_product(values: Values) -> Array:
     """Return L · Lᴴ for the lower triangular matrices L of integers that `values["_factor"]` describes.
 
     The diagonal of L consists of 1 and 2 in alternation, so that no step of the decomposition makes a rounding error.
@@ -141,7 +143,10 @@ def _product(values: Values) -> Array:
     return np.asarray(factor @ _adjoint(factor))
 
 
-EXACT_PRODUCT = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
+EXACT_PRODUCT = {
+    "_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)),
+    "mat": tensor(2, 19, 19, compute=_exact_product),
+}
 """The tensors of an exact decomposition: `mat` is computed from the integers in `_factor`, which is not passed."""
 
 
@@ -164,12 +169,15 @@ def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
 INDEFINITE = {"mat": tensor(5, 3, 3, domain=_draw_indefinite)}
 """The argument `mat` for a batch of one matrix that has a Cholesky factor and four matrices that have none."""
 
-DECOMPOSED = (
+CHOLESKY_TEMPLATES = (
     *(one_triangle_template(square, upper) for square in SQUARE_MATRICES for upper in TRIANGLES),
     one_triangle_template(BATCHES, upper=False).replace("batches-lower-checked", {"checkerror": True}),
     one_triangle_template(operand_template("larger", (67, 67), dtypes=DtypeSelection.all), upper=True),
-    *(triangle_template(CaseTemplate("exact", **EXACT), EXACT_PRODUCT, upper, checkerror=False) for upper in TRIANGLES),
-    triangle_template(CaseTemplate("indefinite", **BASIC), INDEFINITE, upper=False, checkerror=False),
+    *(
+        triangle_template(CaseTemplate("exact", **EXACT_FIELDS), EXACT_PRODUCT, upper, checkerror=False)
+        for upper in TRIANGLES
+    ),
+    triangle_template(CaseTemplate("indefinite", **SMOKE_FIELDS), INDEFINITE, upper=False, checkerror=False),
     triangle_template(CaseTemplate("indefinite", dtypes=DtypeSelection.all), INDEFINITE, upper=True, checkerror=False),
     *(one_triangle_template(square, upper=False).replace(square.label) for square in LARGE_SQUARES),
 )
@@ -179,7 +187,7 @@ DECOMPOSED = (
 @cases_for("diopiCholesky")
 def cholesky_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the Cholesky decomposition."""
-    return expand(prototype, DECOMPOSED)
+    return expand(prototype, CHOLESKY_TEMPLATES)
 
 
 # Gradients
@@ -202,11 +210,11 @@ def gradient_template(
     """
     (grad_output,) = template.sizes
     factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
-    raw = tensor(*grad_output.shape, domain=domain)
-    return triangle_template(template, {name: raw, "grad_output": grad_output, "L": factor}, upper)
+    random_tensor = tensor(*grad_output.shape, domain=domain)
+    return triangle_template(template, {name: random_tensor, "grad_output": grad_output, "L": factor}, upper)
 
 
-def _factor(values: Values) -> Array:
+def _cholesky_factor(values: Values) -> Array:
     """Return the lower Cholesky factors of the positive definite matrices that `values["_root"]` describes."""
     return np.linalg.cholesky(_positive_definite(values["_root"]))
 
@@ -216,12 +224,12 @@ def _unit_diagonal_factor(values: Values) -> Array:
     return _lower_triangular(values["_factor"])
 
 
-INTEGER_GRADIENT = operand_template("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
+INTEGER_GRADIENT = operand_template("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT_FIELDS)
 """A template of a batch of gradients that are integers, for results without rounding errors."""
 
 GRADIENTS = (
     *(
-        gradient_template(square, "_root", normal(), _factor, upper)
+        gradient_template(square, "_root", normal(), _cholesky_factor, upper)
         for square in SQUARE_MATRICES
         for upper in TRIANGLES
     ),
@@ -230,7 +238,7 @@ GRADIENTS = (
         for upper in TRIANGLES
     ),
     *(
-        gradient_template(square, "_root", normal(), _factor, upper=False).replace(square.label)
+        gradient_template(square, "_root", normal(), _cholesky_factor, upper=False).replace(square.label)
         for square in LARGE_SQUARES
     ),
 )
@@ -248,9 +256,9 @@ def cholesky_backward_cases(prototype: Prototype) -> Iterator[Case]:
 MODES = ("reduced", "complete", "r")
 """The values of `mode` of the QR decomposition."""
 
-MATRICES = (
-    operand_template("tall", (5, 3), **BASIC),
-    operand_template("wide", (2, 3, 5), **TO_TRANSPOSED),
+QR_MATRICES = (
+    operand_template("tall", (5, 3), **SMOKE_FIELDS),
+    operand_template("wide", (2, 3, 5), **TRANSPOSED_RESULT),
     operand_template("square", (4, 4), layouts=(strided,), result_layout=strided),
     operand_template("batches", (2, 3, 4, 2)),
     operand_template("one", (1, 1)),
@@ -271,14 +279,14 @@ UPPER_TRIANGULAR = operand_template(
     (3, 4),
     domain=fixed_values([[-2, 1, 3, 0.5], [0, 3, -1, 2], [0, 0, -4, 1]]),
     arguments={"mode": "r"},
-    **EXACT,
+    **EXACT_FIELDS,
 )
 """A template of a matrix that is already upper triangular, so that R has no rounding error.
 
 The signs of the rows of R show the convention of the decomposition.
 """
 
-NEAR_LEAST = operand_template(
+TINY_MATRIX = operand_template(
     "near-least",
     (5, 3),
     domain=tiny_multiples(2.0, -3.5, 5.0, -7.25, 2.75, 4.5, -1.25),
@@ -299,19 +307,19 @@ def mode_template(template: CaseTemplate[Operands], mode: str) -> CaseTemplate[O
     Returns:
         The copy.
     """
-    moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
+    template_in_mode = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":
-        return moded
+        return template_in_mode
     dtypes = template.dtypes if template.dtypes is DtypeSelection.all else (Dtype.complex64,)
-    return moded.replace(dtypes=dtypes, results={"Q": ResultOverride()})
+    return template_in_mode.replace(dtypes=dtypes, results={"Q": ResultOverride()})
 
 
 @cases_for("diopiLinalgQR")
 def qr_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the QR decomposition."""
-    templates = [mode_template(template, mode) for template in MATRICES for mode in MODES]
+    templates = [mode_template(template, mode) for template in QR_MATRICES for mode in MODES]
     large = [mode_template(template, "reduced").replace(template.label) for template in LARGE_MATRICES]
-    return expand_in_order(prototype, [*templates, UPPER_TRIANGULAR, NEAR_LEAST, *large])
+    return expand_in_order(prototype, [*templates, UPPER_TRIANGULAR, TINY_MATRIX, *large])
 
 
 CaseFacts(saved={"L": ResultOf("diopiCholesky")}).declare("diopiCholeskyBackward")

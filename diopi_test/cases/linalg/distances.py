@@ -23,8 +23,8 @@ from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import (
-    EXACT,
-    TO_TRANSPOSED,
+    EXACT_FIELDS,
+    TRANSPOSED_RESULT,
     expand_in_order,
     large_operand_template,
     operand_template,
@@ -32,19 +32,19 @@ from diopi_test.cases.linalg.operands import (
 from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
-POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
+ORDERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
 """The orders p of the norms that most templates have."""
 
-FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
+RARE_ORDERS = (0.25, 2.5, 4.0, 5.0, 6.0)
 """Further orders p, with which only one template is combined."""
 
 MATRICES = operand_template("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
 """A template of 4 rows and 3 rows of 5 coordinates, in all element types."""
 
-LAYOUTS = operand_template("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
+LAYOUTS = operand_template("layouts", (2, 3, 4), (2, 5, 4), **TRANSPOSED_RESULT)
 """A template of batches of rows whose tensors and result are not contiguous."""
 
-FEW_POINTS = (
+FEW_ROWS = (
     operand_template("batches", (2, 1, 3, 4), (3, 2, 4)),
     operand_template("strided", (3, 6), (2, 6), layouts=(strided, transposed), result_layout=strided),
     operand_template("one", (1, 1), (1, 1)),
@@ -62,18 +62,18 @@ FAR_APART = operand_template("far-apart", (4, 16), (7, 16), domain=normal(1000))
 The sum under the root is so large that rounding the exponent 1/p to a narrower type changes the distances.
 """
 
-MANY_POINTS = operand_template("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
+MANY_ROWS = operand_template("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
 """A template with 26 rows in the first input, for which PyTorch uses a matrix product by default."""
 
 LARGE_MATRICES = large_operand_template("", (263, 37), (257, 37))
 """A large template of hundreds of rows of 37 coordinates."""
 
-MANY_OTHERS = operand_template("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
+MANY_SECOND_ROWS = operand_template("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
 """A template with 26 rows in the second input, for which PyTorch uses a matrix product by default."""
 
 
 def distance_template(
-    template: CaseTemplate[Operands], p: float, mode: int | None, *words: str, **changes: Any
+    template: CaseTemplate[Operands], p: float, mode: int | None, *suffixes: str, **changes: Any
 ) -> CaseTemplate[Operands]:
     """Return a copy of a template for distances by the p-norm.
 
@@ -81,17 +81,17 @@ def distance_template(
         template: The template.
         p: The order of the norm.
         mode: The argument `compute_mode`; None for NULL.
-        *words: The end of the label, which follows the label of the template, p and the mode.
+        *suffixes: The end of the label, which follows the label of the template, p and the mode.
         **changes: New values of other fields.
 
     Returns:
         The copy.
     """
-    label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
+    label = "-".join([template.label, f"p{p:g}", *_mode_suffix(mode), *suffixes])
     return template.replace(label, {"p": p, "compute_mode": mode}, **changes)
 
 
-def _mode(mode: int | None) -> list[str]:
+def _mode_suffix(mode: int | None) -> list[str]:
     """Return the part of a label for the argument `compute_mode`, as a list of at most one word."""
     return [] if mode is None else [f"mode{mode}"]
 
@@ -100,12 +100,12 @@ SMALL_INTEGERS = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
 """Domains of both inputs: integers from −2 to 2, so that some coordinates of two rows are equal."""
 
 
-def whole_number_template(far: int) -> CaseTemplate[Operands]:
-    """Return a template of coordinates that are integers from −far to far, whose distances have no rounding error."""
-    return operand_template("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
+def integer_template(bound: int) -> CaseTemplate[Operands]:
+    """Return a template of coordinates that are integers from −bound to bound, whose distances are exact."""
+    return operand_template("tails", (17, 37), (9, 37), domain=integer_values(-bound, bound), **EXACT_FIELDS)
 
 
-def _near(values: Values) -> NDArray[Any]:
+def _shifted_rows(values: Values) -> NDArray[Any]:
     """Return rows that differ from the rows of `input1`, in reverse order, by `_step` / 64.
 
     Args:
@@ -133,11 +133,11 @@ def close_rows_template(label: str, rows: int, mode: int | None) -> CaseTemplate
     arguments: Arguments = {
         "input1": tensor(rows, 3, domain=normal(mean=100)),
         "_step": tensor(rows, 3, domain=avoid_points([0], normal())),
-        "input2": tensor(rows, 3, compute=_near),
+        "input2": tensor(rows, 3, compute=_shifted_rows),
         "p": 2.0,
         "compute_mode": mode,
     }
-    return CaseTemplate("-".join([label, *_mode(mode)]), arguments=arguments, dtypes=DtypeSelection.all)
+    return CaseTemplate("-".join([label, *_mode_suffix(mode)]), arguments=arguments, dtypes=DtypeSelection.all)
 
 
 WHOLE_DISTANCES = CaseTemplate(
@@ -147,41 +147,41 @@ WHOLE_DISTANCES = CaseTemplate(
         tensor(3, 5, domain=fixed_values([[1, 1, 0, 5, 3], [6, -2, 12, 1, 3], [1, -2, 8, 1, 18]])),
     ),
     {"p": 2.0, "compute_mode": 2},
-    **EXACT,
+    **EXACT_FIELDS,
 )
 """A template of rows whose coordinates differ by 3 and 4, 5 and 12, or 8 and 15.
 
 Squares, sums and roots have no rounding errors.
 """
 
-NEAR_LEAST = tiny_multiples(2.0, 2.25, 2.5)
+TINY_NUMBERS = tiny_multiples(2.0, 2.25, 2.5)
 """A domain of numbers near the smallest normal number, whose differences are subnormal or 0."""
 
-UNEQUAL_NEAR_LEAST = {"input1": tiny_multiples(2.0, 2.5), "input2": tiny_multiples(2.25, 2.75)}
-"""Domains of both inputs like `NEAR_LEAST`, but without differences of 0, at which the norm has no derivative."""
+DIFFERENT_TINY_NUMBERS = {"input1": tiny_multiples(2.0, 2.5), "input2": tiny_multiples(2.25, 2.75)}
+"""Domains of both inputs like `TINY_NUMBERS`, but without differences of 0, at which the norm has no derivative."""
 
-CDIST = (
-    *(distance_template(MATRICES, p, None, domains=SMALL_INTEGERS if p == 0 else {}, smoke=True) for p in POWERS),
-    *(distance_template(LAYOUTS, p, 0, domains=SMALL_INTEGERS if p == 0 else {}) for p in POWERS),
+CDIST_TEMPLATES = (
+    *(distance_template(MATRICES, p, None, domains=SMALL_INTEGERS if p == 0 else {}, smoke=True) for p in ORDERS),
+    *(distance_template(LAYOUTS, p, 0, domains=SMALL_INTEGERS if p == 0 else {}) for p in ORDERS),
     *(distance_template(MATRICES, p, mode) for p, mode in product((2.0, 3.0), (1, 2))),
-    *(distance_template(MANY_POINTS, 2.0, mode) for mode in (None, 0, 1, 2)),
-    distance_template(MANY_OTHERS, 2.0, None),
+    *(distance_template(MANY_ROWS, 2.0, mode) for mode in (None, 0, 1, 2)),
+    distance_template(MANY_SECOND_ROWS, 2.0, None),
     close_rows_template("close", 4, None),
     close_rows_template("close", 4, 2),
     close_rows_template("close-many", 26, 2),
     close_rows_template("close-25", 25, None),
-    *(distance_template(whole_number_template(far), p, None, "exact") for p, far in ((0.0, 2), (1.0, 2), (np.inf, 50))),
+    *(distance_template(integer_template(bound), p, None, "exact") for p, bound in ((0.0, 2), (1.0, 2), (np.inf, 50))),
     WHOLE_DISTANCES,
     distance_template(MATRICES, 0.0, None, "special", domains=dict.fromkeys(("input1", "input2"), partly_infinite)),
-    distance_template(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST)),
-    distance_template(MATRICES, 0.5, None, "near-least", domains=UNEQUAL_NEAR_LEAST),
+    distance_template(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), TINY_NUMBERS)),
+    distance_template(MATRICES, 0.5, None, "near-least", domains=DIFFERENT_TINY_NUMBERS),
     *(
         distance_template(MATRICES, p, None, "special", domains={"input1": partly_infinite})
         for p in (0.5, 1.0, 2.0, 3.0)
     ),
-    *(distance_template(points, p, None) for points, p in product(FEW_POINTS, (2.0, np.inf))),
+    *(distance_template(points, p, None) for points, p in product(FEW_ROWS, (2.0, np.inf))),
     *(distance_template(FAR_APART, p, None) for p in (1.5, 3.0)),
-    *(distance_template(MATRICES, p, None, dtypes=DtypeSelection.leading) for p in FURTHER_POWERS),
+    *(distance_template(MATRICES, p, None, dtypes=DtypeSelection.leading) for p in RARE_ORDERS),
     distance_template(LARGE_MATRICES, 2.0, None).replace("many"),
     distance_template(large_operand_template("", (3, 71, 1031), (3, 67, 1031)), 1.0, None).replace("long"),
 )
@@ -191,7 +191,7 @@ CDIST = (
 @cases_for("diopiCdist")
 def cdist_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the distances between the rows of `input1` and the rows of `input2`."""
-    return expand_in_order(prototype, CDIST)
+    return expand_in_order(prototype, CDIST_TEMPLATES)
 
 
 # Gradients
@@ -231,17 +231,20 @@ def axis_rows_template(p: float) -> CaseTemplate[Operands]:
     )
 
 
-INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))
+INFINITE_DOMAINS = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))
 """Domains of both inputs: each has one infinite element, in the middle."""
 
 GRADIENTS = (
-    *(gradient_template(MATRICES.replace(smoke=True), p) for p in POWERS),
-    *(gradient_template(LAYOUTS, p) for p in POWERS),
+    *(gradient_template(MATRICES.replace(smoke=True), p) for p in ORDERS),
+    *(gradient_template(LAYOUTS, p) for p in ORDERS),
     *(axis_rows_template(p) for p in (1.0, 2.0, np.inf)),
-    *(gradient_template(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
-    *(MATRICES.replace(f"near-least-p{p:g}", {"p": p}, domains=UNEQUAL_NEAR_LEAST) for p in (0.5, 1.0)),
-    *(gradient_template(points, p) for points, p in product(FEW_POINTS, (1.5, 2.0))),
-    *(gradient_template(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
+    *(
+        gradient_template(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE_DOMAINS, exact=False)
+        for p in (0.0, 1.0)
+    ),
+    *(MATRICES.replace(f"near-least-p{p:g}", {"p": p}, domains=DIFFERENT_TINY_NUMBERS) for p in (0.5, 1.0)),
+    *(gradient_template(points, p) for points, p in product(FEW_ROWS, (1.5, 2.0))),
+    *(gradient_template(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in RARE_ORDERS),
     gradient_template(operand_template("many-others", (4, 5), (1031, 5)), 1.5),
     gradient_template(LARGE_MATRICES, 2.0).replace("many"),
     gradient_template(large_operand_template("", (3, 71, 331), (3, 67, 331)), 1.0).replace("long"),

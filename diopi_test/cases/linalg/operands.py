@@ -24,33 +24,33 @@ REPRESENTATIVE_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)
 REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
 """One real and one complex element type, for functions that accept only float32, float64 and complex types."""
 
-BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
+SMOKE_FIELDS: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
 """The fields of templates of smoke cases in all element types."""
 
-HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,)}
+FLOAT16_FIELDS: Mapping[str, Any] = {"dtypes": (Dtype.float16,)}
 """The field that limits a template to float16."""
 
-EXACT: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
+EXACT_FIELDS: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
 """The fields of templates in all element types whose results have no rounding errors."""
 
-MIXED: Mapping[str, Any] = {
+MIXED_LAYOUTS: Mapping[str, Any] = {
     "layouts": (strided, transposed, strided),
     "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
 """The fields of templates whose three operands are strided, transposed and strided, and whose result is transposed."""
 
-TO_TRANSPOSED: Mapping[str, Any] = {
+TRANSPOSED_RESULT: Mapping[str, Any] = {
     "layouts": (transposed, strided),
     "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
 """The fields of templates whose first operand is transposed, the others strided, and the result transposed."""
 
-TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result_layout": strided}
+STRIDED_RESULT: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result_layout": strided}
 """The fields of templates whose first two operands are transposed and strided, and whose result is strided."""
 
-ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
+ACCUMULATED_FIELDS: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
 """The fields of templates of long sums of positive integers, which float32 represents exactly.
 
 A float16 or bfloat16 accumulator rounds these sums.
@@ -76,8 +76,8 @@ def operand_template(
     Returns:
         The template.
     """
-    padded = [*layouts, *[layouts[-1]] * len(shapes)]
-    tensors = (TensorTemplate(shape, domain or normal(), padded[i]) for i, shape in enumerate(shapes))
+    all_layouts = [*layouts, *[layouts[-1]] * len(shapes)]
+    tensors = (TensorTemplate(shape, domain or normal(), all_layouts[i]) for i, shape in enumerate(shapes))
     return CaseTemplate(label, tuple(tensors), **{"dtypes": REPRESENTATIVE_DTYPES, **fields})
 
 

@@ -23,12 +23,12 @@ from diopi_test.cases.exact_integers import integers_without_overflow
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
 from diopi_test.cases.linalg.operands import (
-    ACCUMULATED,
-    BASIC,
-    EXACT,
-    HALF,
-    MIXED,
-    TO_STRIDED,
+    ACCUMULATED_FIELDS,
+    EXACT_FIELDS,
+    FLOAT16_FIELDS,
+    MIXED_LAYOUTS,
+    SMOKE_FIELDS,
+    STRIDED_RESULT,
     expand_in_order,
     large_operand_template,
     longest_axis,
@@ -46,15 +46,15 @@ ADDENDS = ("input",)
 Shapes = tuple[tuple[int, ...], ...]
 """The shapes of the operands of a template."""
 
-SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
+SPECIAL_LEFT_FACTOR = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
 """The elements of a left factor, whose rows contain different combinations of NaN and infinities."""
 
-SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
+SPECIAL_RIGHT_FACTOR = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 """The elements of a right factor, one of which is infinite."""
 
 
 def special_value_template(*batch: int) -> CaseTemplate[Operands]:
-    """Return a template of a product of `SPECIAL_ROWS` and `SPECIAL_COLUMNS`.
+    """Return a template of a product of `SPECIAL_LEFT_FACTOR` and `SPECIAL_RIGHT_FACTOR`.
 
     Args:
         *batch: The batch axes of both factors.
@@ -62,8 +62,8 @@ def special_value_template(*batch: int) -> CaseTemplate[Operands]:
     Returns:
         The template.
     """
-    rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
-    columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
+    rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_LEFT_FACTOR))
+    columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_RIGHT_FACTOR))
     return CaseTemplate("special", (rows, columns), dtypes=floating)
 
 
@@ -105,10 +105,10 @@ def one_row_or_column(*batch: int, added: bool = False) -> list[CaseTemplate[Ope
 
 
 MM = (
-    operand_template("odd", (5, 7), (7, 3), **BASIC),
-    operand_template("layouts", (4, 6), (6, 5), **MIXED),
+    operand_template("odd", (5, 7), (7, 3), **SMOKE_FIELDS),
+    operand_template("layouts", (4, 6), (6, 5), **MIXED_LAYOUTS),
     operand_template("square", (4, 4), (4, 4)),
-    operand_template("transposed", (3, 5), (5, 4), **TO_STRIDED),
+    operand_template("transposed", (3, 5), (5, 4), **STRIDED_RESULT),
     operand_template("row-by-column", (1, 6), (6, 1)),
     operand_template("column-by-row", (6, 1), (1, 5)),
     operand_template("expanded", (4, 3), (3, 5), layouts=(contiguous, expanded)),
@@ -118,10 +118,10 @@ MM = (
 """The small templates of `diopiMm`, the product of two matrices."""
 
 BMM = (
-    operand_template("odd", (2, 3, 5), (2, 5, 4), **BASIC),
-    operand_template("layouts", (3, 4, 2), (3, 2, 5), **MIXED),
+    operand_template("odd", (2, 3, 5), (2, 5, 4), **SMOKE_FIELDS),
+    operand_template("layouts", (3, 4, 2), (3, 2, 5), **MIXED_LAYOUTS),
     operand_template("square", (2, 3, 3), (2, 3, 3)),
-    operand_template("transposed", (2, 3, 4), (2, 4, 2), **TO_STRIDED),
+    operand_template("transposed", (2, 3, 4), (2, 4, 2), **STRIDED_RESULT),
     operand_template("one", (1, 4, 3), (1, 3, 2)),
     operand_template("expanded", (3, 2, 4), (3, 4, 5), layouts=(contiguous, expanded)),
     operand_template("no-products", (2, 3, 0), (2, 0, 4)),
@@ -131,12 +131,12 @@ BMM = (
 """The small templates of `diopiBmm`, the product of two batches of matrices."""
 
 MATMUL = (
-    operand_template("matrices", (5, 7), (7, 3), **BASIC),
-    operand_template("batches", (2, 1, 3, 4), (3, 4, 5), **MIXED),
+    operand_template("matrices", (5, 7), (7, 3), **SMOKE_FIELDS),
+    operand_template("batches", (2, 1, 3, 4), (3, 4, 5), **MIXED_LAYOUTS),
     operand_template("square", (4, 4), (4, 4)),
     operand_template("vectors", (9,), (9,)),
     operand_template("vector-by-matrix", (4,), (4, 6)),
-    operand_template("matrix-by-vector", (6, 4), (4,), **TO_STRIDED),
+    operand_template("matrix-by-vector", (6, 4), (4,), **STRIDED_RESULT),
     operand_template("vector-by-batch", (3,), (2, 3, 4)),
     operand_template("batch-by-vector", (2, 5, 3), (3,)),
     operand_template("batch-by-matrix", (2, 3, 4, 5), (5, 2), layouts=(transposed,)),
@@ -150,24 +150,24 @@ MATMUL = (
 
 LONG = (
     operand_template("long", (2, 1031), (1031, 3)),
-    operand_template("accumulated", (2, 1031), (1031, 3), **ACCUMULATED, smoke=True),
+    operand_template("accumulated", (2, 1031), (1031, 3), **ACCUMULATED_FIELDS, smoke=True),
 )
 """Templates with sums of 1,031 terms. A vendor that accumulates in half precision fails the exact cases."""
 
 LONG_BATCHES = (
     operand_template("long", (2, 2, 523), (2, 523, 2)),
-    operand_template("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED, smoke=True),
+    operand_template("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED_FIELDS, smoke=True),
 )
 """Templates like `LONG`, for batches of matrices and with sums of 523 terms."""
 
-TAILS = operand_template("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
+INCOMPLETE_TILES = operand_template("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT_FIELDS)
 """A template of exact products whose sizes are not multiples of 16.
 
 A vendor that divides the matrices into tiles may forget the incomplete tiles at the ends.
 """
 
 HALF_MATRICES = large_operand_template(
-    "half-transposed", (257, 517), (517, 263), layouts=(transposed, strides(1031, 3)), **HALF
+    "half-transposed", (257, 517), (517, 263), layouts=(transposed, strides(1031, 3)), **FLOAT16_FIELDS
 )
 """A large template in float16, with a transposed first factor and gaps in the second factor."""
 
@@ -180,7 +180,9 @@ LARGE_MM = (
 
 LARGE_BMM = (
     large_operand_template("attention", (13, 131, 67), (13, 67, 137)),
-    large_operand_template("half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **HALF),
+    large_operand_template(
+        "half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **FLOAT16_FIELDS
+    ),
 )
 """The large templates of `diopiBmm`."""
 
@@ -199,16 +201,16 @@ PRODUCTS = {
         *LONG,
         *one_row_or_column(),
         special_value_template(),
-        operand_template("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT),
+        operand_template("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT_FIELDS),
         *LARGE_MM,
     ),
     "diopiBmm": (
         *(*BMM, *LONG_BATCHES, *one_row_or_column(2), special_value_template(2), *LARGE_BMM),
         rounded_products_template((2, 3, 5), (2, 5, 4), terms=5),
-        operand_template("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT),
+        operand_template("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT_FIELDS),
     ),
     "diopiMatmul": (
-        *(*MATMUL, *LONG, *one_row_or_column(), special_value_template(), TAILS, *LARGE_MATMUL),
+        *(*MATMUL, *LONG, *one_row_or_column(), special_value_template(), INCOMPLETE_TILES, *LARGE_MATMUL),
         rounded_products_template((2, 1, 3, 4), (3, 4, 5), terms=4),
     ),
 }
@@ -216,7 +218,7 @@ PRODUCTS = {
 
 
 @cases_for(*PRODUCTS)
-def products_cases(prototype: Prototype) -> Iterator[Case]:
+def product_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of a matrix product.
 
     Half-precision cases get data that show in which type an implementation accumulates (`half_sums`).
@@ -226,15 +228,17 @@ def products_cases(prototype: Prototype) -> Iterator[Case]:
 
 GRADIENTS = (
     *(template for template in MATMUL if template.sizes[0].layout is not expanded),
-    TAILS.replace("tails-exact"),
+    INCOMPLETE_TILES.replace("tails-exact"),
     MATMUL[0].replace("matrices-special", domains={"grad_out": partly_infinite}, dtypes=floating, smoke=False),
     MATMUL[1].replace("batches-no-grad_input", results={"grad_input": None}, result_layout=contiguous),
     MATMUL[1].replace("batches-no-grad_other", results={"grad_other": None}, result_layout=contiguous),
-    operand_template("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED),
-    operand_template("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED),
+    operand_template("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED_FIELDS),
+    operand_template("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED_FIELDS),
     large_operand_template("square", (257, 1031), (1031, 509)),
     large_operand_template("batches", (3, 1, 131, 67), (5, 67, 41)),
-    large_operand_template("half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **HALF),
+    large_operand_template(
+        "half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **FLOAT16_FIELDS
+    ),
 )
 """The templates of the gradients of `diopiMatmul`; the operands are both factors."""
 
@@ -249,9 +253,9 @@ def matmul_backward_cases(prototype: Prototype) -> Iterator[Case]:
 
     # PyTorch rounds the gradients of a broadcast factor before it adds them up, so keep the data of these cases.
     templates = [template for template in GRADIENTS if not template.label.startswith("batches")]
-    broadcast = [template for template in GRADIENTS if template.label.startswith("batches")]
+    broadcast_templates = [template for template in GRADIENTS if template.label.startswith("batches")]
     yield from half_sums.reveal_half_sums(expand(prototype, templates, gradient), longest_axis)
-    yield from expand(prototype, broadcast, gradient)
+    yield from expand(prototype, broadcast_templates, gradient)
 
 
 # Sums of a tensor and a matrix product: beta · input + alpha · product
@@ -270,9 +274,9 @@ INTEGER_FACTORS = {"plain": (1, 1), "scaled": (3, 2), "product-only": (0, 3), "t
 """The factors (beta, alpha) for integer types, by their name in labels; the function truncates fractions."""
 
 ADDMM = (
-    operand_template("odd", (5, 3), (5, 7), (7, 3), **BASIC),
-    operand_template("layouts", (4, 5), (4, 6), (6, 5), **MIXED),
-    operand_template("square", (4, 4), (4, 4), (4, 4), **TO_STRIDED),
+    operand_template("odd", (5, 3), (5, 7), (7, 3), **SMOKE_FIELDS),
+    operand_template("layouts", (4, 5), (4, 6), (6, 5), **MIXED_LAYOUTS),
+    operand_template("square", (4, 4), (4, 4), (4, 4), **STRIDED_RESULT),
     operand_template("row", (4,), (3, 5), (5, 4)),
     operand_template("column", (3, 1), (3, 2), (2, 4)),
     operand_template("scalar", (), (3, 2), (2, 4)),
@@ -283,9 +287,9 @@ ADDMM = (
 """The small templates of `diopiAddmm`; the operands are the addend and both factors."""
 
 BADDBMM = (
-    operand_template("odd", (2, 3, 4), (2, 3, 5), (2, 5, 4), **BASIC),
-    operand_template("layouts", (3, 4, 5), (3, 4, 2), (3, 2, 5), **MIXED),
-    operand_template("square", (2, 3, 3), (2, 3, 3), (2, 3, 3), **TO_STRIDED),
+    operand_template("odd", (2, 3, 4), (2, 3, 5), (2, 5, 4), **SMOKE_FIELDS),
+    operand_template("layouts", (3, 4, 5), (3, 4, 2), (3, 2, 5), **MIXED_LAYOUTS),
+    operand_template("square", (2, 3, 3), (2, 3, 3), (2, 3, 3), **STRIDED_RESULT),
     operand_template("matrix", (3, 4), (2, 3, 5), (2, 5, 4)),
     operand_template("row", (4,), (2, 3, 2), (2, 2, 4)),
     operand_template("column", (2, 3, 1), (2, 3, 2), (2, 2, 4)),
@@ -303,7 +307,7 @@ LARGE_ADDMM = (
         (257, 517),
         (517, 263),
         layouts=(strides(0, 1), transposed, contiguous),
-        **HALF,
+        **FLOAT16_FIELDS,
     ),
 )
 """The large templates of `diopiAddmm`."""
@@ -316,12 +320,12 @@ LARGE_BADDBMM = (
         (7, 131, 257),
         (7, 257, 129),
         layouts=(contiguous, contiguous, transposed),
-        **HALF,
+        **FLOAT16_FIELDS,
     ),
 )
 """The large templates of `diopiBaddbmm`."""
 
-ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
+DTYPES_EXCEPT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
 """All element types except float16 and bfloat16."""
 
 
@@ -333,30 +337,30 @@ def _factors_for(dtype: Dtype) -> Mapping[str, tuple[float, float]]:
 
 
 def factor_template(
-    template: CaseTemplate[Operands], factors: str, *words: str, **changes: Any
+    template: CaseTemplate[Operands], factors: str, *suffixes: str, **changes: Any
 ) -> CaseTemplate[Operands]:
     """Return a copy of a template that has the arguments `beta` and `alpha`, and no smoke cases by default.
 
     Args:
         template: The template; its operands are the addend and both factors.
         factors: The name of the factors: a key of `FLOATING_FACTORS` or `INTEGER_FACTORS`.
-        *words: The end of the label, which follows the label of the template and the name of the factors.
+        *suffixes: The end of the label, which follows the label of the template and the name of the factors.
         **changes: New values of other fields.
 
     Returns:
         The copy.
     """
 
-    def factor(place: int) -> ByDtype:
-        return ByDtype(lambda dtype: _factors_for(dtype)[factors][place])
+    def factor(position: int) -> ByDtype:
+        return ByDtype(lambda dtype: _factors_for(dtype)[factors][position])
 
-    label = "-".join([template.label, factors, *words])
-    usual = {
+    label = "-".join([template.label, factors, *suffixes])
+    defaults = {
         "smoke": False,
         "inplace": _input_fits_result(template),
         "non_discriminating": "a factor is 0" if factors in ("product-only", "input-only") else "",
     }
-    return template.replace(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
+    return template.replace(label, {"beta": factor(0), "alpha": factor(1)}, **{**defaults, **changes})
 
 
 def _input_fits_result(template: CaseTemplate[Operands]) -> bool:
@@ -364,8 +368,8 @@ def _input_fits_result(template: CaseTemplate[Operands]) -> bool:
 
     It must have the shape of the result, and no two of its elements may share memory.
     """
-    added, a, b = template.sizes
-    return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
+    addend, a, b = template.sizes
+    return addend.shape == product_shape(a.shape, b.shape) and addend.layout is not expanded
 
 
 def scaled_templates(
@@ -386,8 +390,8 @@ def scaled_templates(
     exact = operand_template("tails", *tails, domain=exact_numbers, exact=True)
     accumulated = operand_template("long", *long, domain=integer_values(2, 7), exact=True)
     # If a vendor rounds the product to half precision and adds one of these numbers, the sum is not rounded again.
-    coarse = {"input": choice([128, 256, 384, 512, 640, 768])}
-    unread = {"input": fixed_values([np.nan, np.inf, 1.0])}
+    coarse_addends = {"input": choice([128, 256, 384, 512, 640, 768])}
+    unread_input = {"input": fixed_values([np.nan, np.inf, 1.0])}
     return (
         *(factor_template(template, "scaled", smoke=template.smoke) for template in basic),
         # The input is large, so that the error budget of the long sum does not hide it.
@@ -399,14 +403,16 @@ def scaled_templates(
             )
         ),
         factor_template(exact, "whole-factors", "exact", dtypes=half),
-        factor_template(exact, "plain", "exact", dtypes=ALL_BUT_HALF),
+        factor_template(exact, "plain", "exact", dtypes=DTYPES_EXCEPT_HALF),
         factor_template(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
         *(factor_template(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FLOATING_FACTORS),
         *(factor_template(odd, name, "factors", dtypes=(Dtype.int32,)) for name in INTEGER_FACTORS),
         # Each result adds up 7 products and the input, multiplied by at most 3.
         factor_template(rounded_products_template(*(operand.shape for operand in odd.sizes), terms=3 * 8), "scaled"),
-        factor_template(accumulated, "plain", "accumulated", domains=coarse, dtypes=half),
-        factor_template(odd, "product-only", "unread", domains=unread, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)),
+        factor_template(accumulated, "plain", "accumulated", domains=coarse_addends, dtypes=half),
+        factor_template(
+            odd, "product-only", "unread", domains=unread_input, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)
+        ),
         *(factor_template(template, "scaled").replace(template.label) for template in large),
     )
 
@@ -432,7 +438,7 @@ def baddbmm_cases(prototype: Prototype) -> Iterator[Case]:
         yield replace(case, arguments={**case.arguments, **factors})
 
 
-def tall_and_wide(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+def tall_and_wide_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
     """Yield two cases: the products of a tall and a wide matrix in both orders.
 
     A vendor that caches something by the sizes of the factors may confuse both calls.
@@ -454,4 +460,4 @@ def tall_and_wide(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]
         yield Case(f"float32-{label}", F32, arguments)
 
 
-CaseFacts(further_cases=[tall_and_wide]).declare("diopiMm", "diopiBmm", "diopiMatmul")
+CaseFacts(further_cases=[tall_and_wide_cases]).declare("diopiMm", "diopiBmm", "diopiMatmul")

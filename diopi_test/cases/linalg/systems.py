@@ -22,7 +22,13 @@ from diopi_test.cases.domains import integer_values
 from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operand_template
+from diopi_test.cases.linalg.operands import (
+    EXACT_FIELDS,
+    REAL_AND_COMPLEX,
+    SMOKE_FIELDS,
+    TRANSPOSED_RESULT,
+    operand_template,
+)
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
@@ -32,7 +38,7 @@ FLAGS = ("upper", "transpose", "unitriangular")
 FLAG_VALUES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, True), repeat=len(FLAGS))]
 """All eight combinations of the Boolean arguments, by name."""
 
-UPPER = dict.fromkeys(FLAGS, False) | {"upper": True}
+UPPER_FLAGS = dict.fromkeys(FLAGS, False) | {"upper": True}
 """The Boolean arguments of a system with an upper triangular matrix."""
 
 
@@ -45,9 +51,9 @@ def _compute_regular_matrix(values: Values) -> NDArray[Any]:
     Returns:
         The matrix. Elements off the diagonal are small compared with those on the diagonal.
     """
-    raw = values["_raw"]
-    size = raw.shape[-1]
-    return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
+    random_tensor = values["_raw"]
+    size = random_tensor.shape[-1]
+    return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(random_tensor), random_tensor / max(size, 2)))
 
 
 def system_template(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Operands]:
@@ -67,10 +73,10 @@ def system_template(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fiel
     return replace(template, sizes=(right_hand_side, replace(matrix, compute=_compute_regular_matrix)))
 
 
-MATRIX = system_template("matrix", (5, 3), (5, 5), **BASIC)
+MATRIX = system_template("matrix", (5, 3), (5, 5), **SMOKE_FIELDS)
 """A template of a system with one matrix and three right-hand sides, with smoke cases in every element type."""
 
-LAYOUTS = system_template("layouts", (2, 4, 3), (2, 4, 4), **TO_TRANSPOSED)
+LAYOUTS = system_template("layouts", (2, 4, 3), (2, 4, 4), **TRANSPOSED_RESULT)
 """A template of a batch of systems whose tensors have different layouts."""
 
 SYSTEMS = (
@@ -125,9 +131,9 @@ def flag_template(
     Returns:
         The copy. Of the smoke cases, only those with an upper triangle and without a diagonal of ones remain.
     """
-    words = [name for name, value in flags.items() if value] or ["lower"]
+    suffixes = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
-    return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
+    return template.replace("-".join([template.label, *suffixes]), flags, smoke=smoke, **changes)
 
 
 def exact_templates(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]]:
@@ -139,26 +145,26 @@ def exact_templates(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Operands]
     Returns:
         One template per combination of the other Boolean arguments.
     """
-    numbers = operand_template("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
+    numbers = operand_template("exact", *shapes, domain=integer_values(-2, 2), **EXACT_FIELDS)
     return (flag_template(numbers, flags) for flags in FLAG_VALUES[1::2])
 
 
 def _tensor_arguments(template: CaseTemplate[Operands]) -> Mapping[str, TensorTemplate]:
     """Return the arguments `b` and `mat`, and the random tensor `_raw` if `mat` is computed from it."""
     b, mat = template.sizes
-    raw = {"_raw": tensor(*mat.shape)} if mat.compute else {}
-    return {**raw, "b": b, "mat": mat}
+    random_tensor = {"_raw": tensor(*mat.shape)} if mat.compute else {}
+    return {**random_tensor, "b": b, "mat": mat}
 
 
-LARGE_UPPER = [flag_template(template, UPPER).replace(template.label) for template in LARGE_SYSTEMS]
+LARGE_UPPER = [flag_template(template, UPPER_FLAGS).replace(template.label) for template in LARGE_SYSTEMS]
 """Large templates of systems with upper triangular matrices."""
 
 FORWARD_TEMPLATES = (
     *(flag_template(MATRIX, flags) for flags in FLAG_VALUES),
     *(
-        flag_template(template, FLAG_VALUES[(i + more) % 8])
+        flag_template(template, FLAG_VALUES[(i + offset) % 8])
         for i, template in enumerate(SYSTEMS[1:], 1)
-        for more in (0, 3)
+        for offset in (0, 3)
     ),
     *exact_templates((5, 3), (5, 5)),
     UNREAD_NAN,
@@ -174,22 +180,22 @@ def triangular_solve_cases(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, FORWARD_TEMPLATES, lambda template, dtype: _tensor_arguments(template))
 
 
-def without_gradients(*absent: str, **changes: Any) -> CaseTemplate[Operands]:
+def without_gradients(*omitted_names: str, **changes: Any) -> CaseTemplate[Operands]:
     """Return the template `LAYOUTS` with some gradients omitted.
 
     Args:
-        *absent: The names of the gradients, which are arguments or results.
+        *omitted_names: The names of the gradients, which are arguments or results.
         **changes: New values of other fields.
 
     Returns:
         The template.
     """
-    template = flag_template(LAYOUTS, UPPER, **changes)
-    label = "-".join([template.label, *(f"no-{name}" for name in absent)])
-    return template.replace(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
+    template = flag_template(LAYOUTS, UPPER_FLAGS, **changes)
+    label = "-".join([template.label, *(f"no-{name}" for name in omitted_names)])
+    return template.replace(label, dict.fromkeys(omitted_names), results=dict.fromkeys(omitted_names))
 
 
-COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
+COMPLEX_DTYPES = tuple(dtype for dtype in Dtype if is_complex(dtype))
 """The complex element types."""
 
 ONLY_ZERO_REASON = "the gradient of an unused result is 0"
@@ -211,8 +217,8 @@ BACKWARD_TEMPLATES = (
     without_gradients("grad_mat"),
     without_gradients("grad_x", "grad_b"),
     # Without `grad_x`, `grad_b` is 0. The suite ignores the sign of a zero only in complex types.
-    without_gradients("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
-    without_gradients("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO_REASON),
+    without_gradients("grad_x", dtypes=COMPLEX_DTYPES, non_discriminating=ONLY_ZERO_REASON),
+    without_gradients("grad_x", "grad_cloned_mat", dtypes=COMPLEX_DTYPES, non_discriminating=ONLY_ZERO_REASON),
 )
 """The templates of `diopiTriangularSolveBackward`."""
 
