@@ -105,15 +105,15 @@ class AttentionWeights:
         p: the weights, [queries, keys]; all 0 for a query that sees no key.
         top: the largest score of each query.
         lse: log Σ exp(score) for each query (log-sum-exp); ∞ for a query that sees no key.
-        error: the terms of the scores, [queries, keys].
-        total_error: the terms of the divisor Σ exp(score − top), divided by the divisor.
+        score_terms: the terms of the scores, [queries, keys].
+        divisor_terms: the terms of the divisor Σ exp(score − top), divided by the divisor.
     """
 
     p: Array
     top: Array
     lse: Array
-    error: Array
-    total_error: Array
+    score_terms: Array
+    divisor_terms: Array
 
 
 def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, visible: Array) -> tuple[Array, Array]:
@@ -135,14 +135,18 @@ def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, vis
         bias: the bias of the scores, [queries, keys].
         visible: a mask of the visible keys, [queries, keys].
     """
-    scores, error = _scores(q, k, rule, bias, visible)
+    scores, score_terms = _scores(q, k, rule, bias, visible)
     top = np.max(scores, 1, keepdims=True, initial=-np.inf)
     e = np.exp(scores - np.where(np.isneginf(top), 0, top))
     total = e.sum(1, keepdims=True)
     lse = np.where(total == 0, np.inf, top + np.log(total))
     p = np.where(total == 0, 0, e / total)
     return AttentionWeights(
-        p=p, top=top[:, 0], lse=lse[:, 0], error=error, total_error=np.where(total == 0, 0, relative_terms(e, 1))
+        p=p,
+        top=top[:, 0],
+        lse=lse[:, 0],
+        score_terms=score_terms,
+        divisor_terms=np.where(total == 0, 0, relative_terms(e, 1)),
     )
 
 
