@@ -162,9 +162,9 @@ def _weight_values(head_weights: AttentionWeights, factors: Array, v: Array) -> 
     """
     p = head_weights.p * factors
     sums = sum_products(lambda weights, values: weights @ values, p, v)
-    moved, out = (p * head_weights.error) ** 2, sums.value
+    moved, out = (p * head_weights.score_terms) ** 2, sums.value
     squares = moved @ v**2 - 2 * out * (moved @ v) + out**2 * moved.sum(1, keepdims=True)
-    return WithTerms(out, sums.terms + np.sqrt(np.maximum(squares, 0)) + np.abs(out) * head_weights.total_error)
+    return WithTerms(out, sums.terms + np.sqrt(np.maximum(squares, 0)) + np.abs(out) * head_weights.divisor_terms)
 
 
 @dataclass(frozen=True)
@@ -217,9 +217,9 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
             )
             head_result = _weight_values(head_weights, factors[head], v[key_rows][:, head // group])
             out.value[query_rows][:, head], out.terms[query_rows][:, head] = head_result.value, head_result.terms
-            spread = np.sqrt(((head_weights.p * head_weights.error) ** 2).sum(1))
+            spread = np.sqrt(((head_weights.p * head_weights.score_terms) ** 2).sum(1))
             lse.value[number, head, : lengths[0]], top[number, head, : lengths[0]] = head_weights.lse, head_weights.top
-            lse.terms[number, head, : lengths[0]] = spread + head_weights.total_error[:, 0]
+            lse.terms[number, head, : lengths[0]] = spread + head_weights.divisor_terms[:, 0]
     return AttentionResult(out, lse, top)
 
 
