@@ -22,6 +22,7 @@ def wrong_values(
     patterns: Sequence[Pattern] = (),
     arguments: Mapping[str, str] | None = None,
     total: int = 100,
+    index: tuple[int, ...] = (0,),
     check: str = "values",
     actual: str = "",
     expected: str = "2.0",
@@ -37,6 +38,7 @@ def wrong_values(
         patterns: the patterns of their positions.
         arguments: descriptions of the arguments of the call.
         total: the number of elements.
+        index: the index of the worst element.
         check: the name of the check that fails.
         actual, expected: the worst element; by default, a rounding error if all wrong elements have this kind.
         fields: other fields of the deviation.
@@ -51,7 +53,7 @@ def wrong_values(
         problem="are wrong",
         wrong_count=count,
         total=total,
-        index=(0,),
+        index=index,
         actual=actual or ("1.9" if set(kinds) == {"rounding"} else "1.0"),
         expected=expected,
         patterns=patterns,

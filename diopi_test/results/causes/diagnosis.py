@@ -94,6 +94,9 @@ class Conditions:
             than `NEAR` elements after it. If some cases have only row-major tensors, only these cases decide.
         first_wrong_row: indices of the first axis. In most of these cases, the first wrong element is at the start of
             one of these rows, or comes fewer than `NEAR` elements after it.
+        first_wrong_input: numbers of elements in row-major order. In most of these cases, the first wrong element is
+            the first one that depends on an element with one of these numbers. Every result element must be computed
+            from a run of equally many elements of the largest tensor of the call.
         min_first_wrong: the least number of the first wrong element in most of these cases.
         period: the alternatives for the distance between the runs of wrong elements of most of these cases.
         max_wrong: the greatest number of wrong elements in the largest incorrect tensor of every case. 0 stands for no
@@ -114,6 +117,9 @@ class Conditions:
         types: all of these element types must occur among cases of these functions with wrong numbers or rounding
             errors, including cases with other causes.
         is_place_fixed: whether the worst element of tensors of equal shapes must have the same index in several cases.
+        is_at_end: whether the worst element must be the last element of the largest incorrect tensor in every case
+            in which this tensor has several elements.
+        is_too_small: whether the worst element of most cases must have a smaller magnitude than the expected one.
     """
 
     symptom: Sequence[str] = field(default=(), metadata=_OPTIONAL)
@@ -158,6 +164,7 @@ class Conditions:
     max_smallest_size: int = field(default=0, metadata=_OPTIONAL)
     first_wrong: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     first_wrong_row: Sequence[int] = field(default=(), metadata=_OPTIONAL)
+    first_wrong_input: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     min_first_wrong: int = field(default=0, metadata=_OPTIONAL)
     period: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     max_wrong: int = field(default=0, metadata=_OPTIONAL)
@@ -171,6 +178,8 @@ class Conditions:
     numeric_dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     types: Sequence[str] = field(default=(), metadata=_OPTIONAL)
     is_place_fixed: bool = field(default=False, metadata=_OPTIONAL)
+    is_at_end: bool = field(default=False, metadata=_OPTIONAL)
+    is_too_small: bool = field(default=False, metadata=_OPTIONAL)
 
 
 @final
@@ -305,6 +314,7 @@ def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
         and (not when.is_zero or sum(f.is_zero for f in findings) >= MIN_SHARE * len(findings))
         and (not when.is_nonzero or sum(not f.is_zero for f in findings) >= MIN_SHARE * len(findings))
         and (not when.is_masked or sum(f.is_masked for f in findings) >= MIN_SHARE * len(findings))
+        and (not when.is_too_small or sum(f.is_too_small for f in findings) >= MIN_SHARE * len(findings))
     )
 
 
@@ -328,6 +338,7 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
         for finding in row_major
         if finding.row_length
     )
+    from_limit = sum(_depends_on_limit(finding, when.first_wrong_input) for finding in row_major)
     late = sum(finding.first_wrong >= when.min_first_wrong for finding in row_major)
     periodic = sum(finding.period in when.period for finding in row_major)
     saturated = sum(finding.is_saturated for finding in findings)
@@ -335,18 +346,30 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
     return (
         (not when.first_wrong or near >= enough)
         and (not when.first_wrong_row or in_rows >= enough)
+        and (not when.first_wrong_input or from_limit >= enough)
         and late >= enough
         and (not when.period or periodic >= enough)
         and (not when.max_wrong or all(0 < finding.wrong_count <= when.max_wrong for finding in findings))
         and (not when.is_last_tile or in_last_tile >= MIN_SHARE * sum(bool(f.first_wrong) for f in row_major))
         and (not when.is_saturated or saturated >= MIN_SHARE * len(findings))
         and (not when.is_place_fixed or _is_place_fixed(findings))
+        and (not when.is_at_end or all(finding.is_at_end for finding in findings if finding.total > 1))
     )
 
 
 def _begins_near(first_wrong: int, limits: Sequence[int]) -> bool:
     """Return whether the first wrong element is one of the elements with these numbers, or soon follows one of them."""
     return any(0 <= first_wrong - limit < NEAR for limit in limits)
+
+
+def _depends_on_limit(finding: Finding, limits: Sequence[int]) -> bool:
+    """Return whether the first wrong element is the first one that depends on an input element with these numbers.
+
+    The elements before it must show that the results of smaller numbers are correct. Every result element must be
+    computed from a run of equally many elements of the largest tensor of the call.
+    """
+    run, rest = divmod(finding.call_size, finding.total) if finding.total else (0, 0)
+    return run > 1 and not rest and 0 < finding.first_wrong in {limit // run for limit in limits}
 
 
 _NOT_ROW_MAJOR = frozenset({"not_row_major", "result_not_row_major", "layout"})

@@ -69,6 +69,8 @@ class Finding:
             known.
         period: the distance between the runs of wrong elements if a pattern states it; else 0.
         place: the shape of the largest incorrect tensor and the index of its worst element; None if they are not known.
+        is_at_end: whether this element is the last one of the tensor.
+        is_too_small: whether this element has a smaller magnitude than the expected one.
     """
 
     record: CaseRecord
@@ -94,6 +96,8 @@ class Finding:
     row_length: int = 0
     period: int = 0
     place: tuple[str, tuple[int, ...]] | None = None
+    is_at_end: bool = False
+    is_too_small: bool = False
 
     @property
     def signature(self) -> Signature:
@@ -167,6 +171,8 @@ def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, stat
         row_length=_row_length(largest),
         period=_number_in_patterns(largest, _PERIOD),
         place=_place(largest),
+        is_at_end=_is_at_end(largest),
+        is_too_small=_is_too_small(largest),
         correct_bits=count_correct_bits(largest, deviation) if symptom == DeviationKind.rounding else None,
     )
 
@@ -283,6 +289,12 @@ def _is_saturated(difference: Difference) -> bool:
     return any(math.isclose(abs(part), LARGEST[dtype], rel_tol=_TEXT_PRECISION) for part in (parts.real, parts.imag))
 
 
+def _is_too_small(difference: Difference) -> bool:
+    """Return whether the worst element is a number of a smaller magnitude than the expected one."""
+    actual, expected = _parse_number(difference.actual), _parse_number(difference.expected)
+    return actual is not None and expected is not None and abs(actual) < abs(expected)
+
+
 def _is_masked(difference: Difference) -> bool:
     """Return whether the worst element should be 0 although one of its several inputs is infinite or NaN."""
     inputs = [number for text in difference.inputs.values() if (number := _parse_number(text)) is not None]
@@ -340,11 +352,22 @@ def _place(difference: Difference) -> tuple[str, tuple[int, ...]] | None:
     return (match[1], difference.index) if match else None
 
 
+def _lengths(difference: Difference) -> Sequence[int]:
+    """Return the lengths of the axes of an incorrect tensor; empty if they are not known."""
+    match = _SHAPE.match(difference.arguments.get(difference.tensor, ""))
+    return [int(number) for number in re.findall(r"\d+", match[1])] if match else []
+
+
 def _row_length(difference: Difference) -> int:
     """Return the number of elements per index of the first axis of an incorrect tensor; 0 if it is not known."""
-    match = _SHAPE.match(difference.arguments.get(difference.tensor, ""))
-    lengths = [int(number) for number in re.findall(r"\d+", match[1])] if match else []
+    lengths = _lengths(difference)
     return difference.total // lengths[0] if lengths and lengths[0] else 0
+
+
+def _is_at_end(difference: Difference) -> bool:
+    """Return whether the worst element is the last one of a tensor with axes."""
+    lengths = _lengths(difference)
+    return bool(lengths) and difference.index == tuple(length - 1 for length in lengths)
 
 
 # Details

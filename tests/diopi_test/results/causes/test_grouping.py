@@ -227,6 +227,70 @@ def test_columns_after_a_power_of_two_are_a_limit_of_16_bits() -> None:
     assert cause.diagnosis == "grid-of-16-bits"
 
 
+@pytest.mark.parametrize(("first", "diagnosis"), [(65, "grid-of-16-bits"), (32, "grid-of-16-bits"), (64, ""), (1, "")])
+def test_the_first_wrong_sum_tells_that_an_index_of_its_terms_has_16_bits(first: int, diagnosis: str) -> None:
+    """Each of the 100 sums has 1,000 terms, so that sum 65 is the first one with terms after number 65,535."""
+    end = Pattern(PatternKind.end, f"the last {100 - first} of 100, all from number {first} on")
+    arguments = {"out": "float32 (100,), strides (1,)", "input": "float32 (100, 1000), strides (1000, 1)"}
+    record = wrong_values("diopiSum[float32-a]", {"wrong_value": 100 - first}, patterns=[end], arguments=arguments)
+    (cause,) = causes_of(record, *passed_cases("diopiSum[float32-b]"))
+    assert cause.diagnosis == diagnosis
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "diagnosis"),
+    [
+        ((4, 5), [(3, 4)], "one-element"),
+        ((4, 5), [(3, 3)], ""),
+        ((2, 3), [(1, 2)], ""),
+        ((2, 3), [(1, 2), (1, 2)], "one-element"),
+        ((2, 3), [(1, 2), (0, 0)], ""),
+    ],
+)
+def test_a_wrong_last_element_is_an_error_at_an_edge(
+    shape: tuple[int, int], indices: list[tuple[int, int]], diagnosis: str
+) -> None:
+    """A single wrong element at the end of a small tensor may be chance, unless it happens in several cases."""
+    total = shape[0] * shape[1]
+    arguments = {"out": f"bool {shape}, strides ({shape[1]}, 1)"}
+    failed = [
+        wrong_values(
+            f"diopiEq[float32-{number}]", {"wrong_value": 1}, total=total, index=index, arguments=arguments, actual="0"
+        )
+        for number, index in enumerate(indices)
+    ]
+    (cause,) = causes_of(*failed, *passed_cases(*(f"diopiEq[float32-passed-{number}]" for number in range(20))))
+    assert cause.diagnosis == diagnosis
+
+
+def test_sums_in_half_precision_that_stop_growing_are_too_small() -> None:
+    arguments = {"out": "float16 (), strides ()"}
+    failed = {
+        actual: wrong_values("diopiMean[float16-a]", {"wrong_value": 1}, total=1, arguments=arguments, actual=actual)
+        for actual in ("1.5", "3.5")
+    }
+    found = {actual: causes_of(record, *passed_cases("diopiMean[float32-b]")) for actual, record in failed.items()}
+    assert [cause.diagnosis for cause in found["1.5"]] == ["half-accumulated-in-half"]
+    assert [cause.diagnosis for cause in found["3.5"]] == [""]
+
+
+@pytest.mark.parametrize(("count", "diagnosis"), [(80, "elements-at-other-places"), (20, "")])
+def test_few_cases_with_misplaced_elements_are_evidence_if_many_elements_are_misplaced(
+    count: int, diagnosis: str
+) -> None:
+    failed = [
+        wrong_values(
+            f"diopiRoll[float32-{number}]",
+            {"wrong_value": count},
+            relation=ValueRelation.misplaced,
+            arguments=OUT["float32"],
+        )
+        for number in range(2)
+    ]
+    (cause,) = causes_of(*failed, *passed_cases(*(f"diopiRoll[float32-passed-{number}]" for number in range(30))))
+    assert cause.diagnosis == diagnosis
+
+
 def test_an_update_that_is_written_late_in_a_case_is_written_late_in_all_cases() -> None:
     late = wrong_values("diopiAddInp[float32-a]", {"wrong_value": 9}, check="order")
     late = replace(late, checks=tuple(replace(check, problems=("written_late",)) for check in late.checks))
