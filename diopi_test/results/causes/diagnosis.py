@@ -368,8 +368,8 @@ def _depends_on_limit(finding: Finding, limits: Sequence[int]) -> bool:
     The elements before it must show that the results of smaller numbers are correct. Every result element must be
     computed from a run of equally many elements of the largest tensor of the call.
     """
-    run, rest = divmod(finding.call_size, finding.total) if finding.total else (0, 0)
-    return run > 1 and not rest and 0 < finding.first_wrong in {limit // run for limit in limits}
+    run, remainder = divmod(finding.call_size, finding.total) if finding.total else (0, 0)
+    return run > 1 and not remainder and 0 < finding.first_wrong in {limit // run for limit in limits}
 
 
 _NOT_ROW_MAJOR = frozenset({"not_row_major", "result_not_row_major", "layout"})
