@@ -33,7 +33,8 @@ def render_report(report: Report, language: str = "en", docs: str = "") -> str:
     Returns:
         The content of the HTML file.
     """
-    origin = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
+    baseline = f"{report.baseline.level} {report.baseline.digest[:12]}".strip()
+    origin = f"{baseline}, DIOPI {report.proto_version}"
     return page(
         report.title,
         {
