@@ -32,6 +32,8 @@ _OVERLAPPING = "the CPU updates running statistics whose elements overlap, the d
 
 _CONTIGUOUS = "the CPU requires contiguous memory, the device does not"
 
+_EQUAL_ROWS = "the rows are equal, so that most singular values are 0, whose singular vectors are not specified"
+
 KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("_native_batch_norm_legit", "zero_dimensional"): _ERROR_IN_PYTHON,
     ("addbmm", "in_place_on_repeated"): "the CPU resizes the tensor that the operator writes in place",
@@ -43,7 +45,9 @@ KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
     ("native_group_norm", "transposed"): _CONTIGUOUS,
     ("native_batch_norm", "zero_dimensional"): _ERROR_IN_PYTHON,
     ("nn.functional.batch_norm", "expanded"): _OVERLAPPING,
+    ("pca_lowrank", "expanded"): _EQUAL_ROWS,
     ("sort", "expanded"): "the order of equal elements is not specified",
+    ("svd_lowrank", "expanded"): _EQUAL_ROWS,
 }
 """Operators that differ from the CPU, with the form and the reason."""
 
