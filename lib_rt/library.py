@@ -54,6 +54,13 @@ ffi.cdef(runtime_cdef() + _service_numbers() + read_declarations(_PACKAGE / "src
 lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 """The functions of the runtime."""
 
+# The garbage collector can destroy handles at any time, also while cffi parses a type and holds its lock, which the
+# same thread can't take again. What a destruction needs is therefore looked up now and not at its first use.
+for _name in dir(lib):
+    getattr(lib, _name)
+for _name in ("char[]", "char const**"):
+    ffi.typeof(_name)
+
 _INTACT = -(2**63)
 """Value of the damage location while no guard zone is damaged."""
 

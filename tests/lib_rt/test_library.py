@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, PackagePath
 from pathlib import Path
 
@@ -92,3 +93,17 @@ def test_error_codes_become_exceptions() -> None:
     library.check(0)
     with pytest.raises(CallError, match=r"^NoRegisteredStreamSyncFunction"):
         library.check(5)
+
+
+def test_handles_can_be_destroyed_while_cffi_holds_its_lock() -> None:
+    program = (
+        "from diopi_impl.host_runtime import HostRuntime\n"
+        "from lib_rt import Context, Device, Generator\n"
+        "from lib_rt.library import ffi\n"
+        "device = Device(HostRuntime().functions())\n"
+        "context, generator = Context(device), Generator(device, 1)\n"
+        "with ffi._lock:\n"
+        "    del context, generator, device\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.stderr, done.returncode) == ("", 0)
