@@ -37,10 +37,10 @@ void run_command(struct stream* stream, struct command* command) {
     switch (command->kind) {
     case COPY:
     case FILL:
-        device_begin(stream->device, stream->has_priority);
+        device_begin(stream);
         pause_before_command();
         move_bytes(command);
-        device_end(stream->device);
+        device_end(stream);
         break;
     case RECORD:
         record_complete(command->record);

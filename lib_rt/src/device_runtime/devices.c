@@ -61,26 +61,32 @@ int32_t fail_no_device(const char* function, int32_t index) {
     return fail("%s: there is no device %d; the number of devices is %d", function, (int)index, (int)device_count());
 }
 
-/* Wait until the device may run a command. Commands without priority come in the order of their arrival, so that the
- * streams of the device alternate. */
-void device_begin(int32_t index, bool has_priority) {
-    struct device* device = device_at(index);
+/* Wait until the device may run a command of the stream. Commands without priority come in the order of their arrival,
+ * so that the streams of the device alternate. */
+void device_begin(struct stream* stream) {
+    struct device* device = device_at(stream->device);
+    bool has_priority = stream->has_priority;
     pthread_mutex_lock(&device->lock);
-    device->waiting_with_priority += has_priority;
+    device->waiting_with_priority += has_priority && !stream->is_waiting;
     uint64_t ticket = has_priority ? 0 : device->arrived++;
     while (device->is_busy || (!has_priority && (device->waiting_with_priority > 0 || ticket != device->begun))) {
         pthread_cond_wait(&device->idle, &device->lock);
     }
     device->is_busy = true;
     device->waiting_with_priority -= has_priority;
+    stream->is_waiting = false;
     device->begun += !has_priority;
     pthread_mutex_unlock(&device->lock);
 }
 
-void device_end(int32_t index) {
-    struct device* device = device_at(index);
+/* Let another command run. A stream with priority whose next command needs the device waits for it at once, so that no
+ * other command comes between, even if the system stops the stream's thread. */
+void device_end(struct stream* stream) {
+    struct device* device = device_at(stream->device);
+    stream->is_waiting = stream->has_priority && stream_continues(stream);
     pthread_mutex_lock(&device->lock);
     device->is_busy = false;
+    device->waiting_with_priority += stream->is_waiting;
     pthread_cond_broadcast(&device->idle);
     pthread_mutex_unlock(&device->lock);
 }

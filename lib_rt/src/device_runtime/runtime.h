@@ -57,6 +57,7 @@ struct stream {
     struct stream* next;
     int32_t device;
     bool has_priority;
+    bool is_waiting; /* whether it has a place on its device before the next command; used by the thread alone */
     int users; /* calls that use the stream; protected by the lock of streams.c */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -80,12 +81,13 @@ struct device* device_at(int32_t index);
 bool device_exists(int32_t index);
 int32_t current_index(void);
 int32_t fail_no_device(const char* function, int32_t index);
-void device_begin(int32_t index, bool has_priority);
-void device_end(int32_t index);
+void device_begin(struct stream* stream);
+void device_end(struct stream* stream);
 int32_t reset_device(int32_t index);
 int64_t now(void);
 
 /* streams.c */
+bool stream_continues(struct stream* stream);
 struct stream* stream_acquire(void* handle, const char* function);
 struct stream* stream_acquire_default(int32_t device, const char* function);
 void stream_release(struct stream* stream);

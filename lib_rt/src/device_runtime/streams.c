@@ -16,6 +16,14 @@ static struct command* next_command(struct stream* stream) {
     return command;
 }
 
+/* Return whether the next command of the stream needs the device. */
+bool stream_continues(struct stream* stream) {
+    pthread_mutex_lock(&stream->lock);
+    bool result = stream->first != NULL && (stream->first->kind == COPY || stream->first->kind == FILL);
+    pthread_mutex_unlock(&stream->lock);
+    return result;
+}
+
 static void* run_commands(void* argument) {
     struct stream* stream = argument;
     for (struct command* command; (command = next_command(stream)) != NULL;) {
