@@ -131,7 +131,11 @@ def hgDeviceGetAttribute(device: int, attribute: DeviceAttribute) -> int:
 
 @call
 def hgDeviceRetain(device: int, count: int, priority: DevicePriority) -> int:
-    """Retain free cores for this process and return their mask."""
+    """Retain `count` free cores for this process and return their mask.
+
+    A request of priority Pn fails unless n quarters of the device's cores, rounded down, stay free for requests of
+    higher priority.
+    """
     found = find_device(device)
     if count == 0:
         raise invalid_argument("0 cores are to be retained, expected 1 or more")
@@ -206,7 +210,7 @@ def hgEngineGetBindingName(engine: LoadedEngine, index: int) -> Any:
 
 @call
 def hgEngineGetBindingDimensions(engine: LoadedEngine, index: int) -> Any:
-    """Return the fields of an hgDims with the sizes of a binding; the size of a batch is −1."""
+    """Return the fields of an hgDims with the sizes of a binding. The size of the batch axis is −1."""
     return _dims_fields([-1 if size is None else size for size in _find_binding(engine, index).shape])
 
 
@@ -284,7 +288,11 @@ def hgSchemeGetEngineControl(scheme: SchemeHandle, number: int) -> Any:
 
 @call
 def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
-    """Return the largest batch of one execution, with the fewest or the most cores, as the flags say."""
+    """Return the largest batch of one execution.
+
+    By default, the context has the cores of one copy of the scheme. With MAX_CORES, it has as many copies as the device
+    has cores for, unless the engine has no batch axis. HOST_TENSOR has no effect. Unknown flags are rejected.
+    """
     known = BatchSizeFlags.HOST_TENSOR | BatchSizeFlags.MAX_CORES
     if flags & ~known:
         raise invalid_argument(f"flags are {flags:#x}, of which {flags & ~known:#x} is unknown")
@@ -302,7 +310,12 @@ def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
 
 @call
 def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy, mask: int) -> int:
-    """Return the handle of a new context: cores of the group, allocated if necessary, with the weights."""
+    """Return the handle of a new context, which has the weights of an engine and the cores that execute it.
+
+    An engine has at most one context. The cores of a group of engines are allocated together. If a context of another
+    engine of the group has allocated them on the same device, the new context uses this allocation. `mask` names the
+    cores of this engine if the policy is AS_CORE_MASK. For other policies, it must be 0.
+    """
     is_by_mask = policy is CoreAllocPolicy.AS_CORE_MASK
     manifest, device = engine.engine.manifest, engine.device
     if bool(mask) != is_by_mask or mask >> device.cores.count:
@@ -348,7 +361,12 @@ def hgExecutionContextDestroy(context: ExecutionContext) -> None:
 
 @call
 def hgExecutionContextExecute(context: ExecutionContext, batch: int, bindings: Any, info: Any) -> None:
-    """Execute an engine on a batch and write its outputs."""
+    """Execute an engine on a batch and write its outputs.
+
+    `bindings` is a `void**` with an address or the handle of a tensor for each input and output. `info` is a
+    `const hgHostTensorDesc*`, which states whether the entries are addresses or handles. NULL stands for addresses in
+    system memory.
+    """
     manifest = context.owner.engine.manifest
     lanes = len(context.allocation.lanes[manifest.engine])
     copies = lanes * manifest.control.cores_per_batch // manifest.control.core_mask.bit_count()
@@ -363,7 +381,11 @@ def hgExecutionContextExecute(context: ExecutionContext, batch: int, bindings: A
 
 @call
 def hgTensorCreate(desc: Any, memory: Any, flags: int) -> int:
-    """Return the handle of a tensor that is created on the current device."""
+    """Return the handle of a tensor that is created on the current device.
+
+    If `desc` is NULL, the tensor has no memory until hgTensorUpdateDesc is called. `memory` or `flags` states the kind
+    of memory. If both state it, they must agree.
+    """
     if not memory and not flags:
         raise invalid_argument("memory is NULL and flags is 0, expected one of them to state the kind of memory")
     described, alignment = (memory.location, memory.alignment) if memory else (0, 0)
@@ -410,7 +432,7 @@ def hgTensorUpdateDesc(tensor: RuntimeTensor, desc: Any) -> None:
 
 @call
 def hgTensorData(tensor: RuntimeTensor, data: Any, size: int) -> None:
-    """Copy as many bytes as a tensor has to its memory."""
+    """Copy `size` bytes from the address `data` to a tensor's memory; `size` must be the size of its elements."""
     if not data or size != tensor.size:
         raise invalid_argument(f"{size} bytes at {data}, expected {tensor.size}")
     ffi.memmove(ffi.cast("void*", tensor.address), data, size)
@@ -419,7 +441,7 @@ def hgTensorData(tensor: RuntimeTensor, data: Any, size: int) -> None:
 @call
 def hgTensorMap(tensor: RuntimeTensor) -> Any:
     """Return the address of a tensor, which can't be changed or destroyed until it is unmapped."""
-    assert tensor.description
+    assert tensor.description  # the property raises InterfaceError if the tensor has no description
     _check_unmapped(tensor).mapped = True
     return ffi.cast("void*", tensor.address)
 

@@ -63,7 +63,7 @@ def _print_fingerprint(vendor: BaseVendor, json_file: Path | None) -> None:
 
 
 def _measure(vendor: BaseVendor) -> MeasuredNumerics:
-    """Return what probes measure of a vendor's arithmetic."""
+    """Probe a vendor for each field of a declaration; `_print_fingerprint` probes single functions instead."""
     from diopi_test.fingerprint.numerics import measure_numerics
     from diopi_test.fingerprint.numerics.measurement import MEASUREMENTS
 
@@ -73,7 +73,11 @@ def _measure(vendor: BaseVendor) -> MeasuredNumerics:
 
 
 def _check(vendor: BaseVendor, numerics: str | None) -> None:
-    """Print how a vendor contradicts a declaration; exit with status 1 if it uses what it does not declare."""
+    """Print how a vendor contradicts a declaration, and exit.
+
+    The exit status is 1 if the vendor uses arithmetic that the declaration does not contain, otherwise 0. `numerics`
+    names the declaration. None stands for the vendor's own declaration.
+    """
     from diopi_test.fingerprint.numerics import find_contradictions
 
     declared = vendor.numerics if numerics is None else find_numerics(numerics)

@@ -32,6 +32,7 @@ def case_text(loaded: LoadedCase, *, full: bool = False) -> Iterator[str]:
     """Yield the lines that describe a case. Large arrays are abbreviated unless `full`."""
     case = loaded.case
     yield case.id
+    # the runner calls smoke cases more than once, but not the negative tests that are derived from them
     level = ", called more than once" if case.smoke and loaded.flaw is None else ""
     yield f"  class {case.case_class}{level}, element type {case.dtype.name}"
     yield f"  {declaration(lookup(case.function))}"
@@ -81,7 +82,10 @@ def _describe_sharing(case: BaselineCase) -> str:
 
 
 def _explain_equal_results(loaded: LoadedCase, base: BaselineCase) -> str:
-    """Return why a derived case has the results of its base: it overwrites an argument, or changes an ignored one."""
+    """Return why a derived case has the results of its base.
+
+    Either the call of the derived case overwrites an argument with the result, or it changes an ignored argument.
+    """
     if loaded.case.aliases:
         return _describe_sharing(loaded.case)
     prototype = lookup(base.function)
@@ -97,7 +101,7 @@ def _describe_briefly(value: Any) -> str:
 
 
 def _describe_layout(tensor: BaselineTensor | Expected) -> str:
-    """Describe the memory layout of a tensor."""
+    """Describe the element type, shape, strides, offset and layout of a tensor."""
     shape = tensor.values.shape
     place = layout_named(tensor.layout)(shape)
     return f"{describe_tensor(tensor.dtype, shape, place.strides, place.offset)}, {tensor.layout}"
@@ -119,7 +123,10 @@ def _name_entries(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _describe_result(parameter: Parameter, case: BaselineCase, is_negative: bool, full: bool) -> Iterator[str]:
-    """Yield lines that describe an expected result and the required accuracy."""
+    """Yield lines that describe an expected result, the required accuracy and the expected values.
+
+    For a negative test (`is_negative`), accuracy and values are omitted, because the call must not write results.
+    """
     for name, entry in _name_entries(parameter.c_name, case.expected[parameter.name]):
         if entry is None:
             yield f"  {name}: NULL"

@@ -32,8 +32,9 @@ _MEASURED_WITH = {"convolution_products": "float32_products"}
 def select_fields(declared: Numerics) -> list[str]:
     """Return the names of the fields of a declaration to measure.
 
-    Fields that are None are omitted, because the declaration says nothing about them. So are names and other fields
-    that do not describe the arithmetic, and fields that are measured together with another one.
+    Fields that are None are omitted, because the declaration says nothing about them. Labels, such as the name, are
+    omitted, because they do not describe the arithmetic. Fields that are measured together with another one are omitted
+    as well.
     """
     names = [entry.name for entry in fields(Numerics) if entry.name not in {*LABELS, *_MEASURED_WITH}]
     return [name for name in names if getattr(declared, name) is not None]
@@ -49,10 +50,10 @@ def measure_field(vendor: BaseVendor, device: Device, declared: Numerics, name: 
         name: The field.
 
     Returns:
-        An outcome with the verdict `passed`, which has one check result per contradiction. The check has failed if the
-        vendor uses arithmetic that is not declared, and has passed if arithmetic is declared that the vendor does not
-        use. Without a contradiction, there is one passed check result without a message. If the field could not be
-        measured, there is no check result.
+        An outcome with the verdict `passed`, which has one check result per contradiction. If the vendor uses
+        undeclared arithmetic, the check failed. If the vendor does not use arithmetic that is declared, the check
+        passed with a message. Without a contradiction, there is one passed check result without a message. If the field
+        could not be measured, there is no check result.
     """
     from diopi_test.fingerprint.numerics import find_contradictions, measure_on_device
 
@@ -74,8 +75,9 @@ def check_declaration(executor: CaseExecutor, declared: Numerics) -> Declaration
         declared: The declared arithmetic of the run.
 
     Returns:
-        The comparison. Fields whose measurement failed, or during which the vendor crashed, are listed as not measured,
-        with the reason.
+        The comparison. A field is listed as not measured, with the reason, if its measurement ended abnormally, for
+        example because the vendor crashed. If the vendor lacks the functions for a measurement, or their calls fail,
+        the field is listed only if its declaration deviates from IEEE arithmetic.
     """
     names = select_fields(declared)
     outcomes: dict[str, Outcome] = {}
@@ -89,7 +91,11 @@ def check_declaration(executor: CaseExecutor, declared: Numerics) -> Declaration
 
 
 def _combine(declared: Numerics, outcomes: Sequence[tuple[str, Outcome]]) -> DeclarationCheck:
-    """Return the comparison from the outcome of each field."""
+    """Return the comparison from the outcome of each field.
+
+    A field that could not be measured, although the measurement ended normally, is listed only if it deviates from IEEE
+    arithmetic. Other fields declare nothing beyond the standard.
+    """
     found = [result for _, outcome in outcomes for result in outcome.check_results if result.message]
     deviating = {_MEASURED_WITH.get(name, name) for name in deviating_fields(declared)}
     return DeclarationCheck(

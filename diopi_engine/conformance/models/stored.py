@@ -35,7 +35,7 @@ class ReferenceSamples:
         return ReferenceSamples([array[chosen] for array in self.inputs], outputs)
 
     def save(self, path: Path) -> None:
-        """Write the samples to a file."""
+        """Write the inputs, and the values and budgets of the expected outputs, to a file."""
         arrays = {f"input{n}": array for n, array in enumerate(self.inputs)}
         for n, output in enumerate(self.outputs):
             arrays |= {f"values{n}": output.values, f"unit{n}": _output_budget(output).unit}
@@ -43,7 +43,7 @@ class ReferenceSamples:
 
     @classmethod
     def load(cls, path: Path) -> ReferenceSamples:
-        """Read samples from a file."""
+        """Read samples that `save` wrote. The expected outputs are float32, and have only values and budgets."""
         with np.load(path, allow_pickle=False) as file:
             inputs = [file[f"input{n}"] for n in range(sum(name.startswith("input") for name in file))]
             count = sum(name.startswith("values") for name in file)
@@ -62,7 +62,7 @@ class ReferenceSamples:
 
 
 def _output_budget(expected: Expected) -> Budget:
-    """Return the budget of an output; the outputs of networks are rounded."""
+    """Return the budget of an output. Every output has one, because outputs of networks need not be exact."""
     assert expected.budget is not None
     return expected.budget
 

@@ -12,7 +12,17 @@ from diopi_impl.jax_cpu.sampling import planes_to_rows
 
 
 def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float) -> Array | None:
-    """Return the shifts of each bin's samples along H and W, (2, R, bins along H, along W); None without offsets."""
+    """Return the shifts of each bin's samples: gamma · size of the region · offset.
+
+    Args:
+        rois: the regions, (R, 5): the index of the map, x1, y1, x2 and y2.
+        offset: the offsets in the order x, y, (R, 2, bins along H, bins along W).
+        scale: the factor from the coordinates of regions to those of maps.
+        gamma: the factor of all shifts.
+
+    Returns:
+        The shifts along H and W, (2, R, bins along H, bins along W), or None if there are no offsets.
+    """
     if offset is None or not offset.size:
         return None
     sizes = jnp.stack([(rois[:, 4] - rois[:, 2]) * scale, (rois[:, 3] - rois[:, 1]) * scale])
@@ -40,7 +50,11 @@ def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_r
 def deform_roi_pool_backward(
     grad_offset, grad_output, input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma
 ):
-    """Return the gradients of the input and of the offsets."""
+    """Return the gradients of the input and of the offsets.
+
+    `grad_offset` is the caller's tensor for the second gradient. It is returned unchanged if it is None, or if there
+    are no offsets.
+    """
     bins = (pooled_height, pooled_width)
     _check_offset(offset, rois, bins)
     shifts = _shifts(rois, offset, spatial_scale, gamma)
@@ -51,7 +65,7 @@ def deform_roi_pool_backward(
     rows, grad_rows = planes_to_rows(input), jnp.moveaxis(grad_output, 1, -1)
 
     def add(total: Array, y: Array, x: Array, has: Array) -> Array:
-        """Add the gradients of the positions of the samples."""
+        """Add the gradients with respect to y and x of a sample; `has` is true for the regions with this sample."""
         slopes = jax.vjp(lambda y, x: grid.sample(rows, y, x), y, x)[1](grad_rows)
         return total + jnp.where(has, jnp.stack(slopes), 0)
 

@@ -1,7 +1,7 @@
 """Mutants that cache a value of a call and reuse it in a later, different call that has the same key.
 
-The first call of each key stores what later calls with the same key use: a plan, an element type, a result. The cases
-run in the order of their file, as in a run.
+The first call of each key stores what later calls with the same key use: a plan, an element type, a result. The order
+of the calls therefore decides what is cached. The cases run in the order of their file, as in a run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ ATTRIBUTE, STRIDES = "attribute cached from an earlier call", "strides cached fr
 TYPES, RESULT = "element types cached from an earlier call", "result cached without regard to data"
 
 CACHING_KINDS = frozenset({ATTRIBUTE, STRIDES, TYPES, RESULT})
-"""The kinds of caching mutants that nearly every function can have; reports list those that no cases can reveal."""
+"""The kinds of caching mutants that nearly every function can have.
+
+If a mutant of these kinds changes no result of any case, no case can reveal it, and reports list the mutant.
+"""
 
 
 def caching_mutants(function: str) -> Iterator[Mutant]:
@@ -134,13 +137,19 @@ def _shape_and_type_key(case: BaselineCase) -> Hashable:
 
 
 def _python_equality_key(case: BaselineCase) -> Hashable:
-    """Return a key that compares attributes as Python does: 0, 0.0, −0.0 and False are equal."""
+    """Return a key of the shapes and types of all tensor arguments, and of the attributes.
+
+    Attributes are compared as Python does: 0, 0.0, −0.0 and False are equal.
+    """
     values = [case.arguments[name] for name in _attribute_names(case.function)]
     return _shape_and_type_key(case), tuple(values)
 
 
 def _key_without_data(case: BaselineCase) -> Hashable:
-    """Return a key of all properties of a call except the elements of tensors."""
+    """Return a key of the attributes, and of the shapes and types of tensor arguments and results.
+
+    The key contains neither the elements nor the strides of tensors.
+    """
     values = [repr(case.arguments[name]) for name in _attribute_names(case.function)]
     return _shape_and_type_key(case), tuple(values), _result_form_key(case)
 
@@ -154,7 +163,7 @@ def _result_form_key(case: BaselineCase) -> Hashable:
 
 
 def _unordered_tensor_key(case: BaselineCase) -> Hashable:
-    """Return a key of the shapes and types of all tensor arguments, without regard to their order."""
+    """Return a key of the shapes and types of all arguments that are single tensors, without regard to their order."""
     return tuple(sorted(map(repr, _forms_by_name(case).values())))
 
 
@@ -186,7 +195,7 @@ def _use_cached_attributes(*names: str) -> Mistake:
 
 
 def _use_cached_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Convert tensors to the element types of the earlier call, and results to its result types and back."""
+    """Convert tensors to the earlier call's types, and results to the earlier call's result types and back."""
 
     def convert(value: Any, before: Any) -> Any:
         """Return an argument with its tensors converted to the element types of the earlier call."""
@@ -223,10 +232,10 @@ def _convert_to_cached_types(earlier: Sequence[Array], arrays: Sequence[Array]) 
 
 
 def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Use the scalars of the earlier call, with their Python types, and therefore the common type that follows.
+    """Use the scalars of the earlier call with their Python types, which also change the type promotion.
 
     The keys of both calls are equal, so the scalars differ in their types, or in the sign of a zero. The call returns
-    an error code if the common type has a higher category (such as floating-point) than the caller's tensor.
+    an error code if the promoted type has a higher category (such as floating-point) than a result tensor.
 
     Returns:
         The effect.
@@ -264,7 +273,7 @@ def _use_cached_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
 
 
 _RANDOM_VALUES = (CachedValue("result cached by shape and type", _result_form_key, _use_cached_results),)
-"""The values that random functions may cache, in addition to attributes."""
+"""The values that every function may cache in addition to attributes, even a random function."""
 
 _COMPUTED_VALUES = (
     CachedValue(RESULT, _key_without_data, _use_cached_results),
@@ -272,17 +281,18 @@ _COMPUTED_VALUES = (
     CachedValue("kind of scalar cached from an earlier call", _python_equality_key, _use_cached_kind_of_scalar),
     CachedValue("order of tensors cached from an earlier call", _unordered_tensor_key, _use_cached_order),
 )
-"""The values that all other functions may cache, in addition."""
+"""Further values that a function with tensor arguments may cache, unless it is random."""
 
 
-# Strides, in which the calls of one case differ
+# Strides: the calls of one case may differ in them, so the earlier call may belong to the same case
 
 
 def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
-    """Return a corruption that reads a tensor with the strides of an earlier, otherwise equal call.
+    """Return a corruption that reads a tensor with the strides of an earlier call.
 
-    If the strides of several tensors differ, the corruption misreads them one after the other until a result changes.
-    A misread tensor of indices, for instance, may have no defined result.
+    The earlier call is the first call that is equal except for the elements and strides of its tensors. If the strides
+    of several tensors differ, the corruption misreads them one after the other until a result changes. It does not stop
+    at an undefined result, which misread indices may give, for example.
 
     Returns:
         The corruption.
@@ -290,7 +300,7 @@ def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
     first: dict[Hashable, tuple[str, dict[str, Any]]] = {}
 
     def corrupt(call: SimulatedCall, arguments: Mapping[str, Any]) -> Effect:
-        """Read tensors whose strides differ from the cached strides with these, until a result changes."""
+        """Read each tensor whose own strides differ with the cached strides, until a result changes."""
         tensors = {
             name: value for name, value in arguments.items() if name in call.case.arguments and _dense_tensors(value)
         }
