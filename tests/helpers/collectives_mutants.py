@@ -444,8 +444,7 @@ ORDER_MUTANTS = [
         "a device does the work of one communicator at a time",
         "copies.c",
         "        command->call(command->argument);",
-        "        device_begin(stream);\n        command->call(command->argument);\n"
-        "        device_end(stream);",
+        "        device_begin(stream);\n        command->call(command->argument);\n        device_end(stream);",
         "communicators_on_different_streams_do_not_wait_for_each_other",
     ),
     _fault(
