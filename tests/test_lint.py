@@ -71,3 +71,16 @@ def test_every_exception_in_the_configuration_has_its_reason() -> None:
 def test_settings_that_only_select_need_no_reason() -> None:
     lines = 'ignore = ["A"] # because\nomit = ["B"]\nignore_names = [\n"C", # why\n"D",\n]\n\n# so\nexclude = ["E"]'
     assert list(unreasoned_settings(lines)) == ['omit = ["B"]', '"D",']
+
+
+def test_no_text_contains_a_marker_of_an_unresolved_merge() -> None:
+    marker = re.compile("^(<{7}|>{7}) ", re.MULTILINE)
+    suffixes = {".py", ".c", ".h", ".cpp", ".md", ".toml", ".yml", ".json", ".txt"}
+    texts = [
+        path
+        for folder in (*FOLDERS, "docs", "runner", ".")
+        for path in (ROOT / folder).glob("*" if folder == "." else "**/*")
+        if path.suffix in suffixes and path.is_file()
+    ]
+    assert ROOT / "docs" / "mutation_testing.md" in texts
+    assert [str(path.relative_to(ROOT)) for path in texts if marker.search(path.read_text("utf-8"))] == []
