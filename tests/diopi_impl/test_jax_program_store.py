@@ -200,6 +200,7 @@ def test_sources_that_changed_after_the_import_turn_the_store_off(
     assert digest_environment(since) is None
 
 
+@pytest.mark.slow
 def test_changed_implementation_is_not_served_by_a_stored_program(tmp_path: Path) -> None:
     for package in ("diopi_proto", "lib_rt", "diopi_impl"):
         shutil.copytree(ROOT / package, tmp_path / package)

@@ -178,6 +178,7 @@ def test_a_finding_can_be_run_and_shown_like_a_case(rank_six_findings: Path) -> 
     assert "(1, 1, 1, 1, 1, 1)" in result.output
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_the_search(
     beyond: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

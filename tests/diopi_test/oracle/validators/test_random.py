@@ -338,7 +338,7 @@ SKIPPED_DRAWS: list[tuple[str, Function, str]] = [
 """For each wrong way to draw categories: the label of a case, an implementation and words of the message."""
 
 
-@pytest.mark.parametrize(("label", "function", "words"), sampled(SKIPPED_DRAWS, 2, slow=4))
+@pytest.mark.parametrize(("label", "function", "words"), sampled(SKIPPED_DRAWS, 1, slow=5))
 def test_validator_rejects_skipped_draws(label: str, function: Function, words: str) -> None:
     assert_fails_with(outcome("diopiMultinomial", function, label), words)
 
