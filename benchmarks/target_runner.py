@@ -65,12 +65,12 @@ def counting_source() -> str:
     )
 
 
-def build_runner(folder: Path, *flags: str, counts: bool = False) -> Path:
-    """Build the runner in a folder with further flags, with or without counters of allocations."""
+def build_runner(folder: Path, *, counts: bool = False) -> Path:
+    """Build the runner in a folder, with or without counters of allocations."""
     objects: list[str] = []
     for part, sources in PARTS.items():
         renamed = [f"-D{name}={part}_{name}" for name in ALLOCATORS] if counts else []
-        words = ["cc", *FLAGS, f"-I{PARTS['runtime']}", *renamed, *flags]
+        words = ["cc", *FLAGS, f"-I{PARTS['runtime']}", *renamed]
         for source in sorted(sources.glob("*.c")):
             objects.append(str(folder / f"{part}_{source.stem}_{counts}.o"))
             subprocess.run([*words, "-c", str(source), "-o", objects[-1]], check=True)
@@ -113,11 +113,10 @@ def main() -> None:
         cases, library = folder / "cases.diopi", null_vendor.build(folder)
         calls = write_bundle(cases, shard)
         words = [str(cases), str(library), "-o", str(folder / "results.diopi")]
-        for flag, text in (("-DBALLAST_COPIES=8", ""), ("-DBALLAST_COPIES=0", " without copies that delay inputs")):
-            program = str(build_runner(folder, flag))
-            times = [measure_seconds([program, *words]) for _ in range(REPETITIONS)]
-            elapsed, cpu = (1e6 * min(values) / calls for values in zip(*times, strict=True))
-            print(f"runner{text}: {elapsed:.1f} µs per call, {cpu:.1f} µs of CPU time")
+        program = str(build_runner(folder))
+        times = [measure_seconds([program, *words]) for _ in range(REPETITIONS)]
+        elapsed, cpu = (1e6 * min(values) / calls for values in zip(*times, strict=True))
+        print(f"runner: {elapsed:.1f} µs per call, {cpu:.1f} µs of CPU time")
         counter = [str(build_runner(folder, counts=True)), *words, "--in-process"]
         counts_text = subprocess.run(counter, check=True, capture_output=True, text=True).stderr
         for part, count in re.findall(r"(\w+)=(\d+)", counts_text):

@@ -7,7 +7,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifndef DIOPI_RUNNER_NO_FILES
 #include <unistd.h>
+#endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the runner supports little-endian processors only"
@@ -95,11 +98,23 @@ static bool check_header(struct input* input, const unsigned char* header, size_
     return false;
 }
 
+static bool open_file(struct input* input) {
+#ifdef DIOPI_RUNNER_NO_FILES
+    complain("this runner has no file system; expected - for standard input in place of %s", input->path);
+#else
+    input->file = fopen(input->path, "rb");
+    if (input->file == NULL) complain("%s can't be read: %s", input->path, strerror(errno));
+#endif
+    return input->file != NULL;
+}
+
 bool input_open(struct input* input, const char* path, enum file_kind kind) {
     unsigned char header[FILE_HEADER_BYTES];
-    *input = (struct input){.path = path, .file = fopen(path, "rb")};
-    if (input->file == NULL) {
-        complain("%s can't be read: %s", path, strerror(errno));
+    *input = (struct input){.path = path, .is_stream = strcmp(path, "-") == 0, .end = sizeof header};
+    if (input->is_stream) {
+        input->path = "standard input";
+        input->file = stdin;
+    } else if (!open_file(input)) {
         return false;
     }
     size_t size = fread(header, 1, sizeof header, input->file);
@@ -116,6 +131,8 @@ bool input_open(struct input* input, const char* path, enum file_kind kind) {
 }
 
 bool input_seek(struct input* input, uint64_t position) {
+    if (input->is_stream) return true;
+    input->end = position;
     if (fseek(input->file, (long)position, SEEK_SET) == 0) return true;
     complain("%s can't be read from byte %llu: %s", input->path, (unsigned long long)position, strerror(errno));
     return false;
@@ -123,8 +140,7 @@ bool input_seek(struct input* input, uint64_t position) {
 
 enum next input_next(struct input* input) {
     unsigned char header[RECORD_HEADER_BYTES];
-    long position = ftell(input->file);
-    input->position = position < 0 ? 0 : (uint64_t)position;
+    input->position = input->end;
     size_t found = fread(header, 1, sizeof header, input->file);
     if (found == 0 && feof(input->file)) return END;
     if (found < sizeof header) return CUT;
@@ -145,6 +161,7 @@ enum next input_next(struct input* input) {
         return DAMAGED;
     }
     memcpy(input->tag, header, TAG_BYTES);
+    input->end = input->position + sizeof header + bytes;
     input->payload = (struct cursor){.at = input->buffer, .end = input->buffer + bytes};
     return RECORD;
 }
@@ -164,7 +181,7 @@ bool input_expand(struct input* input) {
 }
 
 void input_close(struct input* input) {
-    if (input->file != NULL) fclose(input->file);
+    if (input->file != NULL && !input->is_stream) fclose(input->file);
     free(input->buffer);
     free(input->content);
     *input = (struct input){0};
@@ -218,17 +235,32 @@ void end_record(struct output* output) {
     memcpy(header + 8, &bytes, sizeof bytes);
 }
 
+/* Write some of the bytes; return how many, or 0 if this fails. */
+static size_t write_some(struct output* output, const unsigned char* bytes, size_t count) {
+#ifdef DIOPI_RUNNER_NO_FILES
+    (void)output;
+    size_t written = fwrite(bytes, 1, count, stdout);
+    return fflush(stdout) == 0 ? written : 0;
+#else
+    ssize_t written;
+    do {
+        written = write(output->descriptor, bytes, count);
+    } while (written < 0 && errno == EINTR);
+    return written > 0 ? (size_t)written : 0;
+#endif
+}
+
 size_t output_flush(struct output* output) {
     size_t written = 0;
     while (written < output->size) {
-        ssize_t count = write(output->descriptor, output->buffer + written, output->size - written);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) {
-            complain("the results can't be written: %s", count == 0 ? "nothing was written" : strerror(errno));
+        errno = 0;
+        size_t count = write_some(output, output->buffer + written, output->size - written);
+        if (count == 0) {
+            complain("the results can't be written: %s", errno == 0 ? "nothing was written" : strerror(errno));
             if (output->write_failed != NULL) *output->write_failed = 1;
-            _exit(3);
+            _Exit(3);
         }
-        written += (size_t)count;
+        written += count;
     }
     output->size = 0;
     return written;

@@ -24,11 +24,13 @@ struct cursor {
 int64_t take_number(struct cursor* cursor);
 const unsigned char* take_bytes(struct cursor* cursor, int64_t bytes); /* skips the padding; NULL beyond the end */
 
-/* A file that is read record by record into one buffer. */
+/* A file or stream that is read record by record into one buffer. */
 struct input {
     FILE* file;
     const char* path;
+    bool is_stream;              /* whether it is standard input, which can be read once */
     uint64_t identity, position; /* the position is that of the latest record */
+    uint64_t end;                /* the position after the latest record */
     unsigned char* buffer;
     size_t capacity;
     unsigned char* content; /* the decompressed payload, which has at most `largest` bytes */
@@ -37,9 +39,9 @@ struct input {
     struct cursor payload;
 };
 
-/* Open a file and check its header; return false after a complaint. */
+/* Open a file, or standard input if the path is "-", and check the header; return false after a complaint. */
 bool input_open(struct input* input, const char* path, enum file_kind kind);
-/* Continue with the record at this position in the file. */
+/* Continue with the record at this position in the file. A stream continues with the next record instead. */
 bool input_seek(struct input* input, uint64_t position);
 enum next { RECORD, END, CUT, DAMAGED };
 /* Read the next record: RECORD, or END at the end of the file, CUT in the middle of a record, DAMAGED after a
@@ -49,9 +51,9 @@ enum next input_next(struct input* input);
 bool input_expand(struct input* input);
 void input_close(struct input* input);
 
-/* A file that is written with complete records. */
+/* A file that is written with complete records; standard output if the runner has no file system. */
 struct output {
-    int descriptor;
+    int descriptor; /* not used without a file system */
     unsigned char* buffer;
     size_t size, capacity, record; /* `record` is the position of the record that is being written */
     volatile uint64_t* write_failed; /* set before the process ends because the file can't be written; or NULL */

@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum group_flag { IS_QUEUED = 1, IS_CHAIN = 2 };
 enum { OWNS_STORAGE = -1, IS_SPARSE = -2, SPARSE_PARTS = 3 };
-enum { BALLAST_BYTES = 1 << 20 };
 
-#ifndef BALLAST_COPIES
-#define BALLAST_COPIES 8 /* benchmarks/target_runner.py measures without these copies */
-#endif
+/* Copies that keep a stream busy, with the values of diopi_test/execution/ballast.py, which explains them. */
+enum { BALLAST_BYTES = 1 << 20, BALLAST_COPIES = 8, ATTEMPTS = 3 };
+static const double min_copy_seconds = 1e-4, max_wait_share = 0.05;
 
 enum argument_kind {
     NULL_ARGUMENT,
@@ -133,6 +133,12 @@ static unsigned char* require_scratch(size_t bytes) {
 }
 
 static bool is_count(int64_t count) { return count >= 0 && count <= 1 << 20; }
+
+double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 /* Reading the group. */
 
@@ -386,17 +392,39 @@ static bool build(struct group* group, struct call* call) {
 
 /* Making a call. */
 
-/* Enqueue copies, so that what is queued behind them is done late. */
+static void enqueue_copies(diopirt_stream_t stream, unsigned char* memory) {
+    for (int i = 0; i < BALLAST_COPIES; i++) {
+        diopirt_stream_copy(stream, diopirt_d2d_service, memory + BALLAST_BYTES, memory, BALLAST_BYTES);
+    }
+}
+
+/* Return whether every copy seems to be complete when the call that enqueues it returns. */
+static bool copies_immediately(diopirt_stream_t stream, unsigned char* memory) {
+    double start = seconds();
+    enqueue_copies(stream, memory);
+    double enqueued = seconds();
+    diopirt_stream_synchronize(stream);
+    double duration = enqueued - start;
+    return duration > min_copy_seconds && seconds() - enqueued < max_wait_share * duration;
+}
+
+/* Enqueue copies on an idle stream, so that what is queued behind them is done late. Copies can't keep a device busy
+ * that copies immediately; they are omitted there. The device is measured once to find this out. */
 static void keep_busy(struct group* group, diopirt_stream_t stream) {
+    static enum { IS_UNKNOWN, COPIES_IMMEDIATELY, COPIES_LATER } behavior;
+    if (behavior == COPIES_IMMEDIATELY) return;
     if (group->ballast == NULL &&
         diopirt_device_malloc(group->vendor->device, 2 * BALLAST_BYTES, &group->ballast) != diopiSuccess) {
         group->ballast = NULL;
         return;
     }
-    unsigned char* memory = group->ballast;
-    for (int i = 0; i < BALLAST_COPIES; i++) {
-        diopirt_stream_copy(stream, diopirt_d2d_service, memory + BALLAST_BYTES, memory, BALLAST_BYTES);
+    if (behavior == IS_UNKNOWN) {
+        behavior = COPIES_IMMEDIATELY;
+        for (int i = 0; i < ATTEMPTS && behavior == COPIES_IMMEDIATELY; i++) {
+            if (!copies_immediately(stream, group->ballast)) behavior = COPIES_LATER;
+        }
     }
+    if (behavior == COPIES_LATER) enqueue_copies(stream, group->ballast);
 }
 
 static bool send_inputs(struct group* group, struct call* call) {

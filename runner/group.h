@@ -20,5 +20,7 @@ bool group_run(struct cursor* group, const unsigned char* contents, const struct
                struct progress* progress);
 /* Skip a group; return false if it is damaged. */
 bool group_skip(struct cursor* group);
+/* Return the time since an arbitrary point in the past. */
+double seconds(void);
 
 #endif /* RUNNER_GROUP_H_ */

@@ -1,11 +1,14 @@
 /* diopi-runner: make the calls of a bundle with a vendor's library, and write the results to a file. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifndef DIOPI_RUNNER_NO_FILES
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#endif
 
 #ifndef DIOPI_RUNNER_NO_FORK
 #include <sys/mman.h>
@@ -32,7 +35,8 @@ struct options {
 static const char usage[] =
     "usage: diopi-runner CASES [LIBRARY] [options]\n"
     "\n"
-    "Make the calls of the bundle CASES with the vendor's LIBRARY, and write the results.\n"
+    "Make the calls of the bundle CASES with the vendor's LIBRARY, and write the results. If CASES is -, read the\n"
+    "bundle from standard input; this implies --in-process.\n"
     "\n"
     "  -o FILE            write the results to FILE; by default to standard output\n"
     "  --timeout SECONDS  end a call after this time (default: 60)\n"
@@ -54,6 +58,9 @@ static const char version[] =
 #ifndef DIOPI_RUNNER_STATIC
     ", dlopen"
 #endif
+#ifndef DIOPI_RUNNER_NO_FILES
+    ", files"
+#endif
     "\n";
 
 /* Write the header of a new file, or find where an earlier runner ended. */
@@ -64,6 +71,29 @@ static void put_loss(struct output* output, enum loss loss, int64_t value) {
     put_number(output, value);
     end_record(output);
 }
+
+/* Begin new results. */
+static void put_beginning(const struct options* options, uint64_t identity, struct output* output,
+                          struct progress* progress) {
+    put_header(output, identity);
+    progress->committed += output_flush(output);
+    progress->case_position = options->first_case;
+    progress->group = options->first_group;
+}
+
+#ifdef DIOPI_RUNNER_NO_FILES
+
+static bool open_output(const struct options* options, uint64_t identity, struct output* output,
+                        struct progress* progress) {
+    if (options->results != NULL) {
+        complain("this runner has no file system, and writes to standard output; leave out -o %s", options->results);
+        return false;
+    }
+    put_beginning(options, identity, output, progress);
+    return true;
+}
+
+#else
 
 /* What earlier results contain. */
 struct earlier {
@@ -78,8 +108,7 @@ static bool read_earlier(struct input* input, struct progress* progress, bool sk
     uint64_t case_position = 0, group = 0;
     while ((next = input_next(input)) == RECORD) {
         bool is_call = strcmp(input->tag, "CALL") == 0;
-        long position = ftell(input->file);
-        if (position > 0) earlier->end = (uint64_t)position;
+        earlier->end = input->end;
         if (strcmp(input->tag, "VEND") == 0) progress->has_described_vendor = 1;
         if (strcmp(input->tag, "END ") == 0) progress->is_done = 1;
         if (is_call) {
@@ -131,15 +160,16 @@ static bool open_output(const struct options* options, uint64_t identity, struct
     if (options->results == NULL) dup2(STDERR_FILENO, STDOUT_FILENO); /* the vendor may print something */
     struct stat status;
     bool is_new = !options->resume || fstat(output->descriptor, &status) != 0 || status.st_size == 0;
-    if (!is_new && !resume(options, identity, output, progress)) return false;
-    if (is_new) put_header(output, identity);
-    progress->committed += output_flush(output);
     if (is_new) {
-        progress->case_position = options->first_case;
-        progress->group = options->first_group;
+        put_beginning(options, identity, output, progress);
+    } else if (!resume(options, identity, output, progress)) {
+        return false;
     }
+    progress->committed += output_flush(output);
     return true;
 }
+
+#endif
 
 /* Run the cases. */
 
@@ -198,17 +228,17 @@ static void observe_own_end(struct output* output, const struct progress* progre
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], note_own_end);
 }
 
-/* Load the library, and run the cases after the place in `progress`. */
-static enum status run(const struct options* options, struct output* output, struct progress* progress) {
+/* Load the library, and run the cases after the place in `progress`. A stream of cases is already open. */
+static enum status run(const struct options* options, struct input* cases, struct output* output,
+                       struct progress* progress) {
     struct vendor vendor = {0};
-    struct input cases;
-    if (!input_open(&cases, options->cases, CASES)) return FAILED;
-    if (progress->case_position > 0 && !input_seek(&cases, progress->case_position)) return FAILED;
+    if (!cases->is_stream && !input_open(cases, options->cases, CASES)) return FAILED;
+    if (progress->case_position > 0 && !input_seek(cases, progress->case_position)) return FAILED;
     if (!vendor_load(&vendor, options->library)) return FAILED;
     if (!progress->has_described_vendor) vendor_describe(output);
     progress->committed += output_flush(output);
     progress->has_described_vendor = 1;
-    enum status status = run_cases(&cases, &vendor, output, progress);
+    enum status status = run_cases(cases, &vendor, output, progress);
     if (status == DONE && !vendor_finish(&vendor)) status = FAILED;
     if (status == DONE) {
         begin_record(output, "END ");
@@ -217,19 +247,13 @@ static enum status run(const struct options* options, struct output* output, str
         progress->is_done = 1;
     }
     progress->committed += output_flush(output);
-    input_close(&cases);
+    input_close(cases);
     return status;
 }
 
 /* Protect the runner from crashes: the library is loaded in another process, which is replaced if it ends. */
 
 #ifndef DIOPI_RUNNER_NO_FORK
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static volatile pid_t protected_process;
 
@@ -287,7 +311,8 @@ static void note_loss(struct output* output, struct progress* progress, int stat
     progress->committed += output_flush(output);
 }
 
-static enum status supervise(const struct options* options, struct output* output, struct progress* progress) {
+static enum status supervise(const struct options* options, struct input* cases, struct output* output,
+                             struct progress* progress) {
     int failed_starts = 0;
     handle_signals(end_both);
     while (!progress->is_done) {
@@ -302,7 +327,7 @@ static enum status supervise(const struct options* options, struct output* outpu
         if (process == 0) {
             handle_signals(SIG_DFL);
             end_with(runner);
-            _exit(run(options, output, progress));
+            _exit(run(options, cases, output, progress));
         }
         protected_process = process;
         bool is_late;
@@ -327,7 +352,8 @@ static enum status supervise(const struct options* options, struct output* outpu
     return DONE;
 }
 
-static enum status start(const struct options* options, struct output* output, const struct progress* first) {
+static enum status start(const struct options* options, struct input* cases, struct output* output,
+                         const struct progress* first) {
     int flags = MAP_SHARED | MAP_ANONYMOUS;
     struct progress* progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (progress == MAP_FAILED) {
@@ -336,17 +362,19 @@ static enum status start(const struct options* options, struct output* output, c
     }
     *progress = *first;
     output->write_failed = &progress->write_failed;
-    if (!options->in_process) return supervise(options, output, progress);
+    /* A second process could not read a stream again. */
+    if (!options->in_process && !cases->is_stream) return supervise(options, cases, output, progress);
     observe_own_end(output, progress);
-    return run(options, output, progress);
+    return run(options, cases, output, progress);
 }
 
 #else
 
-static enum status start(const struct options* options, struct output* output, const struct progress* first) {
+static enum status start(const struct options* options, struct input* cases, struct output* output,
+                         const struct progress* first) {
     struct progress progress = *first;
     observe_own_end(output, &progress);
-    return run(options, output, &progress);
+    return run(options, cases, output, &progress);
 }
 
 #endif
@@ -371,7 +399,7 @@ static bool read_options(int count, char** words, struct options* options) {
             options->skip = true;
         } else if (strcmp(word, "--in-process") == 0) {
             options->in_process = true;
-        } else if (word[0] == '-' || options->library != NULL) {
+        } else if ((word[0] == '-' && word[1] != '\0') || options->library != NULL) {
             return false;
         } else if (options->cases == NULL) {
             options->cases = word;
@@ -398,9 +426,9 @@ DIOPI_EXPORT int main(int count, char** words) {
     struct progress progress = {0};
     if (!input_open(&cases, options.cases, CASES)) return FAILED;
     uint64_t identity = cases.identity;
-    input_close(&cases);
+    if (!cases.is_stream) input_close(&cases); /* the process that makes the calls opens the file itself */
     if (!open_output(&options, identity, &output, &progress)) return FAILED;
-    enum status status = progress.is_done ? DONE : start(&options, &output, &progress);
+    enum status status = progress.is_done ? DONE : start(&options, &cases, &output, &progress);
     free(output.buffer);
     return status;
 }

@@ -24,8 +24,10 @@ from diopi_test.target.results import CALL, GUARDS, LOSS, VENDOR, LossKind
 RUNNER, CASES, LIBRARY = "diopi-runner", "cases.diopi", "libdiopi_impl.so"
 """The names of the files on the target."""
 
-RUNNER_WITH_FORK = ", fork"
-"""The text in the version of a runner that makes the calls in a child process, whose end the runner itself reports."""
+WITH_FORK, WITH_DLOPEN, WITH_FILES = ", fork", ", dlopen", ", files"
+"""Texts in the version of a runner that makes the calls in a child process, whose end the runner itself reports; that
+loads the vendor's library, instead of containing the vendor; that opens files, instead of using only standard input and
+output."""
 
 FAILED = 3
 """The exit status of a runner that can't run the cases."""
@@ -55,12 +57,12 @@ class TargetFiles:
     Attributes:
         runner: the runner.
         cases: the bundle.
-        library: the vendor's library; None if the runner contains it.
+        library: the vendor's library; it is not copied if the runner contains the vendor.
     """
 
     runner: Path
     cases: Path
-    library: Path | None
+    library: Path
 
 
 class _CutError(Exception):
@@ -212,12 +214,14 @@ def _prepare(connection: TargetConnection, files: TargetFiles, results: Streamed
     """Copy the files to the target, and return the object that starts the runner; raise TargetError if this fails."""
     connection.create_folder()
     connection.copy(files.runner, RUNNER)
-    has_fork = RUNNER_WITH_FORK in connection.require_runner(files.runner, RUNNER)
+    version = connection.require_runner(files.runner, RUNNER)
     connection.copy(files.cases, CASES)
-    if files.library is not None:
+    words = [f"./{RUNNER}", CASES if WITH_FILES in version else f"- < {CASES}"]
+    if WITH_DLOPEN in version:
         connection.copy(files.library, LIBRARY)
-    library = f"./{LIBRARY}" if files.library is not None else ""
-    return _RemoteRuns(connection, results, library, timeout, has_fork=has_fork)
+        words.append(f"./{LIBRARY}")
+    command = " ".join([*words, f"--timeout {timeout:g}"])
+    return _RemoteRuns(connection, results, command, has_fork=WITH_FORK in version)
 
 
 @final
@@ -294,17 +298,14 @@ class _RemoteRuns:
     Args:
         connection: The connection.
         results: The file of results.
-        library: The path of the vendor's library on the target; empty if the runner contains the vendor.
-        timeout: The time limit of a call in seconds.
+        command: The command line that starts the runner with the first case.
         has_fork: Whether the runner makes the calls in a child process and reports how this process ended.
     """
 
-    def __init__(
-        self, connection: TargetConnection, results: StreamedResults, library: str, timeout: float, *, has_fork: bool
-    ) -> None:
+    def __init__(self, connection: TargetConnection, results: StreamedResults, command: str, *, has_fork: bool) -> None:
         self._connection = connection
         self._results = results
-        self._command = f"./{RUNNER} {CASES} {library} --timeout {timeout:g}"
+        self._command = command
         self._has_fork = has_fork
         self._is_canceled = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None

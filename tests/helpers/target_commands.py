@@ -37,6 +37,16 @@ def bundle(folder: Path, *words: object) -> Path:
     return path
 
 
+COMPARED = ("verdict", "message", "checks", "error_code")
+"""The fields of a case that must be equal. Others depend on the machine, such as the duration."""
+
+NOT_ON_TARGETS = ("runtime[", "diopiTensorDestructionHook[")
+"""The beginnings of the IDs of cases that no runner can run; docs/targets.md explains why."""
+
+COMPARED_OF_CAUSES = ("id", "severity", "sentence", "counts", "cases", "functions", "smallest_case", "diagnosis")
+"""The fields of a cause that must be equal. Others contain the path of the vendor."""
+
+
 class Bundles(Protocol):
     """A function that returns the bundle of a selection of smoke cases."""
 
@@ -61,7 +71,7 @@ def run_runner(runner: Path, *words: object, status: int | None = 0, **variables
         [str(runner), *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         env={**os.environ, **variables},
     )
     assert status is None or done.returncode == status, (done.returncode, done.stdout + done.stderr)
@@ -86,3 +96,35 @@ def run_here(folder: Path, vendor: Path, *words: object, **variables: str) -> Ma
 def select(functions: Sequence[str]) -> list[str]:
     """Return the options that select the cases of functions."""
     return [word for function in functions for word in ("--function", function)]
+
+
+def without_output(message: str) -> str:
+    """Return a message without the output of the vendor's process, which a target does not record."""
+    return message.partition("; its output: ")[0]
+
+
+def compare_findings(folder: Path, fields: Sequence[str] = COMPARED) -> None:
+    """Fail if a case or a cause differs between the last reports of `run_here` and of `evaluate` in a folder.
+
+    Cases that no runner can run must have the verdict `not_run`, unless the vendor does not implement their function.
+
+    Args:
+        folder: The folder.
+        fields: The fields of a case that must be equal.
+    """
+    direct, evaluated = (read_report(folder / name) for name in ("direct.json", "evaluated.json"))
+    cases, found = ({case["id"]: case for case in report["cases"]} for report in (direct, evaluated))
+    assert cases.keys() == found.keys()
+    for name, case in cases.items():
+        if name.startswith(NOT_ON_TARGETS):
+            assert found[name]["verdict"] in ("not_run", "not_implemented"), name
+            continue
+        expected = {**case, "message": without_output(case["message"])}
+        assert {key: expected.get(key) for key in fields} == {key: found[name].get(key) for key in fields}, name
+    assert describe_causes(direct) == describe_causes(evaluated)
+
+
+def describe_causes(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the fields of the causes of a report that do not depend on the path of the vendor."""
+    causes = [{key: cause.get(key) for key in COMPARED_OF_CAUSES} for cause in report.get("causes", ())]
+    return [{**cause, "sentence": without_output(cause["sentence"])} for cause in causes]

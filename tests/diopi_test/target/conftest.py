@@ -10,6 +10,8 @@ from shared_folders import fill_once
 from target_commands import Bundles, shared_bundles
 from toolchain import VENDORS, build
 
+from diopi_impl.export import export
+
 
 @pytest.fixture(scope="session")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Bundles:
@@ -34,6 +36,16 @@ def runner_without_fork(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def runner_without_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a runner that uses only standard input and output. It can load a library, unlike the one of CMake."""
+
+    def fill(folder: Path) -> Path:
+        return build_runner(folder / "diopi-runner", "-DDIOPI_RUNNER_NO_FORK", "-DDIOPI_RUNNER_NO_FILES")
+
+    return fill_once(tmp_path_factory, "runner_without_files", fill) / "diopi-runner"
+
+
+@pytest.fixture(scope="session")
 def c_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a vendor in C that registers its functions."""
     return _build_vendor(tmp_path_factory, "c")
@@ -53,18 +65,43 @@ def _build_vendor(factory: pytest.TempPathFactory, name: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def board_vendor(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return a runner that contains the vendor in C, built by CMake without `fork` and threads, and its folder."""
-    if shutil.which("cmake") is None:
-        pytest.skip("there is no cmake here")
+def exported_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the built-in vendor as a library."""
+    folder = fill_once(tmp_path_factory, "exported", lambda folder: export("diopi_impl.jax_cpu:vendor", folder))
+    return folder / "libdiopi_impl.so"
+
+
+@pytest.fixture(scope="session")
+def static_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the vendor in C as a static library."""
 
     def fill(folder: Path) -> None:
         objects = [compile_object(source, folder) for source in sorted((VENDORS / "c").glob("*.c"))]
         subprocess.run(["ar", "rcs", str(folder / "libvendor.a"), *map(str, objects)], check=True)
-        options = ["-DDIOPI_RUNNER_FORK=OFF", "-DDIOPI_RUNNER_THREADS=OFF"]
-        options += [f"-DDIOPI_RUNNER_VENDOR={folder / 'libvendor.a'}", "-DDIOPI_WERROR=ON"]
-        run_quietly(["cmake", "-S", str(ROOT), "-B", str(folder / "build"), *options])
-        run_quietly(["cmake", "--build", str(folder / "build"), "--target", "diopi-runner"])
 
-    folder = fill_once(tmp_path_factory, "board", fill)
-    return folder / "build" / "diopi-runner", folder
+    return fill_once(tmp_path_factory, "static_vendor", fill) / "libvendor.a"
+
+
+@pytest.fixture(scope="session")
+def static_runner(static_vendor: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a runner that contains the vendor in C, built by CMake without `fork` and threads."""
+    return _build_static_runner(tmp_path_factory, static_vendor, "static_runner", "-DDIOPI_RUNNER_FORK=OFF")
+
+
+@pytest.fixture(scope="session")
+def bare_runner(static_vendor: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a runner that contains the vendor in C, built by CMake without `fork`, threads and files."""
+    return _build_static_runner(tmp_path_factory, static_vendor, "bare_runner", "-DDIOPI_RUNNER_FILES=OFF")
+
+
+def _build_static_runner(factory: pytest.TempPathFactory, vendor: Path, name: str, option: str) -> Path:
+    """Build a runner with CMake, without threads, that contains a vendor; skip the test without CMake."""
+    if shutil.which("cmake") is None:
+        pytest.skip("there is no cmake here")
+
+    def fill(folder: Path) -> None:
+        options = [option, "-DDIOPI_RUNNER_THREADS=OFF", f"-DDIOPI_RUNNER_VENDOR={vendor}", "-DDIOPI_WERROR=ON"]
+        run_quietly(["cmake", "-S", str(ROOT), "-B", str(folder), *options])
+        run_quietly(["cmake", "--build", str(folder), "--target", "diopi-runner"])
+
+    return fill_once(factory, name, fill) / "diopi-runner"

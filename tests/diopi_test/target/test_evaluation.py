@@ -15,15 +15,21 @@ import sanitizers
 from hostile import BASELINE
 from runners import ROOT, build_runner
 from sampling import OPERATORS, SEED, draw_sample, sampled
-from target_commands import FUNCTIONS_IN_C, Bundles, diopi_test, evaluate, run_here, run_runner, select
+from target_commands import (
+    FUNCTIONS_IN_C,
+    Bundles,
+    compare_findings,
+    diopi_test,
+    evaluate,
+    run_here,
+    run_runner,
+    select,
+)
 from toolchain import VENDORS, build
 
 from diopi_test.target.bundle import CASE, BundleWriter
 from diopi_test.target.records import FileKind, read_records
 from diopi_test.target.results import TargetResults
-
-COMPARED = ("verdict", "message", "checks", "error_code")
-"""The fields of a case that must be equal. Others depend on the machine, such as the duration."""
 
 SOME_FUNCTIONS = ("diopiAbs", "diopiArgmax", "diopiClipGradNorm", "diopiSort")
 """Functions of the vendor in C with one result, with a list of results, and a function that it lacks."""
@@ -32,26 +38,14 @@ FAULTS = ("segfault", "abort", "divide", "exit0", "exit7", "end0", "kill", "fail
 """Faults of the vendor in C whose effects do not depend on earlier calls."""
 
 
-def without_output(message: str) -> str:
-    """Return a message without the output of the vendor's process, which a target does not record."""
-    return message.partition("; its output: ")[0]
-
-
-def compare(direct: Mapping[str, Mapping[str, Any]], evaluated: Mapping[str, Mapping[str, Any]]) -> None:
-    """Fail if a case has other findings."""
-    assert direct.keys() == evaluated.keys()
-    for name, case in direct.items():
-        found = evaluated[name]
-        assert without_output(case["message"]) == found["message"], name
-        assert {key: case.get(key) for key in COMPARED if key != "message"} == {
-            key: found.get(key) for key in COMPARED if key != "message"
-        }, name
-
-
 @pytest.mark.parametrize(
     "functions",
-    [SOME_FUNCTIONS, pytest.param(FUNCTIONS_IN_C, marks=pytest.mark.slow)],
-    ids=["some", "all"],
+    [
+        SOME_FUNCTIONS,
+        pytest.param(FUNCTIONS_IN_C, marks=pytest.mark.slow),
+        pytest.param((), marks=pytest.mark.exhaustive),
+    ],
+    ids=["some", "all", "smoke"],
 )
 def test_a_vendor_in_c_gets_the_same_verdicts(
     functions: Sequence[str], runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
@@ -60,8 +54,29 @@ def test_a_vendor_in_c_gets_the_same_verdicts(
     cases, results = bundles(*selection), tmp_path / "results.diopi"
     run_runner(runner, cases, c_vendor, "-o", results)
     evaluated = evaluate(tmp_path, cases, results)
-    compare(run_here(tmp_path, c_vendor, *selection), evaluated)
+    run_here(tmp_path, c_vendor, *selection)
+    compare_findings(tmp_path)
     assert {"passed", "failed", "not_implemented", "unsupported"} <= {case["verdict"] for case in evaluated.values()}
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        pytest.param(draw_sample(OPERATORS, 4), marks=pytest.mark.slow),
+        pytest.param((), marks=pytest.mark.exhaustive),
+    ],
+    ids=["drawn", "smoke"],
+)
+def test_an_exported_vendor_gets_the_same_verdicts(
+    functions: Sequence[str], runner: Path, exported_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    selection = select(functions)
+    cases, results = bundles(*selection), tmp_path / "results.diopi"
+    run_runner(runner, cases, exported_vendor, "-o", results)
+    evaluated = evaluate(tmp_path, cases, results)
+    run_here(tmp_path, exported_vendor, *selection)
+    compare_findings(tmp_path)
+    assert "passed" in {case["verdict"] for case in evaluated.values()}
 
 
 @pytest.mark.parametrize("fault", sampled(FAULTS, 1))
@@ -73,7 +88,8 @@ def test_a_faulty_vendor_gets_the_same_verdicts(
     cases, results = bundles(*selection), tmp_path / "results.diopi"
     run_runner(runner, cases, faulty_vendor, "-o", results, **variables)
     evaluated = evaluate(tmp_path, cases, results)
-    compare(run_here(tmp_path, faulty_vendor, *selection, **variables), evaluated)
+    run_here(tmp_path, faulty_vendor, *selection, **variables)
+    compare_findings(tmp_path)
     assert {case["verdict"] for case in evaluated.values()} >= {"passed"}
     assert {case["verdict"] for case in evaluated.values()} & {"crashed", "failed"}
 
@@ -252,20 +268,47 @@ def test_the_runner_names_a_library_that_does_not_load(runner: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_a_runner_can_contain_its_vendor(
-    board_vendor: tuple[Path, Path], runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+    static_runner: Path, runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
 ) -> None:
     cases = bundles(*select(("diopiAbs", "diopiAdd", "diopiCat")))
-    for name, words in (("static", (board_vendor[0], cases)), ("loaded", (runner, cases, c_vendor))):
+    for name, words in (("static", (static_runner, cases)), ("loaded", (runner, cases, c_vendor))):
         run_runner(*words, "-o", tmp_path / f"{name}.diopi")
     assert (tmp_path / "static.diopi").read_bytes() == (tmp_path / "loaded.diopi").read_bytes()
-    assert run_runner(board_vendor[0], "--version") == "diopi-runner, format 2\n"
+    assert run_runner(static_runner, "--version") == "diopi-runner, format 2, files\n"
 
 
-def test_a_runner_without_optional_features_does_not_refer_to_them(board_vendor: tuple[Path, Path]) -> None:
-    done = subprocess.run(["nm", "--undefined-only", board_vendor[0]], capture_output=True, text=True, check=True)
+def test_a_runner_without_files_reads_and_writes_streams(
+    bare_runner: Path, runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    cases, results, expected = bundles(*select(("diopiAdd",))), tmp_path / "results.diopi", tmp_path / "expected.diopi"
+    with cases.open("rb") as source, results.open("wb") as stream:
+        subprocess.run([str(bare_runner), "-"], stdin=source, stdout=stream, check=True, timeout=60)
+    run_runner(runner, cases, c_vendor, "-o", expected)
+    assert results.read_bytes() == expected.read_bytes()
+    assert run_runner(bare_runner, "--version") == "diopi-runner, format 2\n"
+    assert "expected - for standard input in place of cases.diopi" in run_runner(bare_runner, "cases.diopi", status=3)
+    with cases.open("rb") as source:
+        done = subprocess.run([str(bare_runner), "-", "-o", "x"], stdin=source, capture_output=True, text=True)
+    assert (done.returncode, "leave out -o x" in done.stderr) == (3, True)
+
+
+def test_every_runner_can_read_a_stream(runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles) -> None:
+    cases, results, expected = bundles(*select(("diopiAdd",))), tmp_path / "results.diopi", tmp_path / "expected.diopi"
+    run_runner(runner, cases, c_vendor, "-o", expected)
+    content = cases.read_bytes()
+    subprocess.run([str(runner), "-", str(c_vendor), "-o", str(results)], input=content, check=True, timeout=60)
+    assert results.read_bytes() == expected.read_bytes()
+
+
+OPTIONAL_NAMES = {"fork", "waitpid", "mmap", "fopen", "open", "write", "fstat", "ftruncate", "lseek", "dup", "dup2"}
+"""Functions of the C library that a runner without processes and files does not need."""
+
+
+def test_a_runner_without_optional_features_does_not_refer_to_them(bare_runner: Path) -> None:
+    done = subprocess.run(["nm", "--undefined-only", bare_runner], capture_output=True, text=True, check=True)
     names = {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
-    assert "write" in names
-    assert not {name for name in names if name.startswith(("pthread_", "dl"))} | names & {"fork", "waitpid", "mmap"}
+    assert "fwrite" in names
+    assert not {name for name in names if name.startswith(("pthread_", "dl"))} | names & OPTIONAL_NAMES
 
 
 @pytest.mark.parametrize(

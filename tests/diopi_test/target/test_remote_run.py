@@ -101,6 +101,15 @@ def test_a_run_on_a_target_has_the_verdicts_of_a_run_here(
 
 
 @pytest.mark.slow
+def test_a_target_without_files_and_libraries_has_the_verdicts_of_a_run_here(
+    bare_runner: Path, static_vendor: Path, tmp_path: Path, direct_verdicts: Mapping[str, Any]
+) -> None:
+    target = cutting_target(tmp_path, 3, size=9000)
+    _, cases = run_on_target(tmp_path, target, bare_runner, static_vendor, *SELECTION)
+    assert verdicts_of(cases) == direct_verdicts
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "kill"),
     [(10, False), (5, True), pytest.param(50, True, marks=pytest.mark.exhaustive)],
@@ -148,20 +157,36 @@ def test_a_run_ends_with_an_error_after_many_losses_in_the_same_call(
     assert not TargetResults(results).calls
 
 
+@pytest.mark.parametrize("kind", sampled(["runner_without_fork", "runner_without_files"], 1, slow=1))
 @pytest.mark.parametrize("fault", sampled(["segfault", "exit7", "exit0"], 1, slow=2))
 def test_a_crash_of_a_runner_without_fork_has_the_verdict_of_a_run_here(
-    fault: str, runner_without_fork: Path, faulty_vendor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str,
+    kind: str,
+    request: pytest.FixtureRequest,
+    faulty_vendor: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    runner: Path = request.getfixturevalue(kind)
     selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16 and not negative"]
     variables = {"DIOPI_TEST_FAULT": f"diopiSin={fault}", "DIOPI_TEST_FOLDER": str(tmp_path)}
     direct = run_here(tmp_path, faulty_vendor, *selection, **variables)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    _, cases = run_on_target(tmp_path, "sh -c", runner_without_fork, faulty_vendor, *selection)
+    _, cases = run_on_target(tmp_path, "sh -c", runner, faulty_vendor, *selection)
     assert {
         name: (case["verdict"], case["message"].partition("; its output: ")[0]) for name, case in direct.items()
     } == {name: (case["verdict"], case["message"]) for name, case in cases.items()}
     assert {case["verdict"] for case in cases.values()} == {"passed", "crashed"}
+
+
+def test_time_scale_multiplies_the_time_limit(runner: Path, c_vendor: Path, tmp_path: Path) -> None:
+    log = tmp_path / "commands"
+    target = f'sh -c \'echo "$0" >> {log}; eval "$0"\''
+    words = (*select(("diopiAbs",)), "--timeout", 7, "--time-scale", 3)
+    _, cases = run_on_target(tmp_path, target, runner, c_vendor, *words)
+    assert "passed" in {case["verdict"] for case in cases.values()}
+    assert "--timeout 21 " in log.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
