@@ -20,6 +20,7 @@ from diopi_test.run.selection import Selection
 @selection_options("functions", "families", "dtypes", "classes", "expression", "cases", "seed", "sample", "shard")
 @workers_option
 @click.option(
+    "-o",
     "--output",
     type=OutputFile(),
     metavar="FILE",

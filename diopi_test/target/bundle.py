@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, final
 
@@ -130,14 +131,20 @@ def _encode_entry(writer: WordWriter, entry: CallEntry, contents: _Contents) -> 
     for encoded in entry.call.tensors:
         dtype, memory_kind, base, rank, *numbers = encoded.layout
         writer.numbers(dtype, memory_kind, base, rank)
-        writer.data(_poison_word(Dtype(dtype)))
+        writer.data(_poison_word(dtype))
         writer.numbers(encoded.start, len(encoded.content), contents.position_of(encoded.content), *numbers)
     writer.numbers(len(entry.call.arguments.content))
     writer.data(bytes(entry.call.arguments.content))
 
 
-def _poison_word(dtype: Dtype) -> bytes:
-    """Return 8 bytes of poison, the pattern that fills storages of an element type where nothing was written."""
+@cache
+def _poison_word(number: int) -> bytes:
+    """Return 8 bytes of poison, the pattern that fills storages of an element type where nothing was written.
+
+    Args:
+        number: The number of the element type.
+    """
+    dtype = Dtype(number)
     poison = poison_of(COMPONENT.get(dtype, dtype))
     return poison * (WORD_BYTES // len(poison))
 

@@ -256,12 +256,15 @@ def _find_content(tensor: Tensor, nbytes: int) -> tuple[int, bytes]:
     """Return the position and the bytes of a storage's part from the first to the last element that is not poison."""
     storage = tensor.storage_view()
     poison = poison_of(tensor.dtype)
-    elements = storage.reshape(nbytes // len(poison), len(poison))
-    written = np.flatnonzero((elements != np.frombuffer(poison, np.uint8)).any(axis=1))
-    if not len(written):
+    size, content = len(poison), storage.tobytes()
+    if content == poison * (nbytes // size):
         return 0, b""
-    start, end = int(written[0]) * len(poison), (int(written[-1]) + 1) * len(poison)
-    return start, storage[start:end].tobytes()
+    if content[:size] != poison and content[-size:] != poison:
+        return 0, content
+    elements = storage.reshape(nbytes // size, size)
+    written = np.flatnonzero((elements != np.frombuffer(poison, np.uint8)).any(axis=1))
+    start, end = int(written[0]) * size, (int(written[-1]) + 1) * size
+    return start, content[start:end]
 
 
 _Encode = Callable[[_ArgumentEncoder, Parameter, Any], None]
