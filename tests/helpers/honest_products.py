@@ -29,7 +29,9 @@ Change = Callable[[Array], Array]
 
 
 def round_significand(numbers: Array, bits: int) -> Array:
-    """Round float32 numbers to a number of significant bits, ties to even, by their bit patterns."""
+    """Round float32 numbers to a number of significant bits, ties to even; round both parts of complex numbers."""
+    if np.iscomplexobj(numbers):
+        return round_significand(numbers.real, bits) + np.complex64(1j) * round_significand(numbers.imag, bits)
     dropped = 24 - bits
     words = np.ascontiguousarray(numbers, np.float32).view(np.uint32).astype(np.uint64)
     words += (1 << dropped - 1) - 1 + (words >> dropped & 1)
@@ -39,8 +41,6 @@ def round_significand(numbers: Array, bits: int) -> Array:
 
 def to_tf32(numbers: Array) -> Array:
     """Round numbers to TF32, both parts of complex numbers."""
-    if np.iscomplexobj(numbers):
-        return to_tf32(numbers.real) + np.complex64(1j) * to_tf32(numbers.imag)
     return round_significand(numbers, 11)
 
 

@@ -75,7 +75,7 @@ class Deviations:
         """Return the rules of a round, with an algorithm of convolutions and the directions of the round."""
         products = make_product_rules(self.products, signs)
         elementary = make_elementary_rules(self.numerics.elementary, signs) if self.has_elementary else {}
-        return {**products, **elementary, **make_convolution_rules(algorithm, self.stored, signs)}
+        return {**products, **elementary, **make_convolution_rules(algorithm, self.stored, signs, products)}
 
 
 @final

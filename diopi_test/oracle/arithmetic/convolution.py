@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from diopi_impl.numerics.declaration import Convolution
 from diopi_proto.types import Dtype
-from diopi_test.oracle.arithmetic.array import Array, Operation, Rule
+from diopi_test.oracle.arithmetic.array import Arithmetic, Array, Operation, Rule
 from diopi_test.oracle.arithmetic.products import move_unrepresentable, round_to, spacing
 from diopi_test.oracle.arithmetic.signs import Signs
 from diopi_test.oracle.reference.conv import SlidingKernel
@@ -81,13 +81,17 @@ WINOGRAD: Mapping[str, WinogradTransforms] = {
 """The transforms of A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", 2016, section 4."""
 
 
-def make_convolution_rules(algorithm: Convolution, stored: Format, signs: Signs) -> dict[Operation, Rule]:
+def make_convolution_rules(
+    algorithm: Convolution, stored: Format, signs: Signs, products: Mapping[Operation, Rule]
+) -> dict[Operation, Rule]:
     """Return the rules of convolutions that an algorithm computes.
 
     Args:
         algorithm: The algorithm.
         stored: The format in which transformed images and kernels are stored: that of the tested element type.
         signs: The directions of the round.
+        products: The rules of products whose factors are rounded; empty if they are not. They apply to the products
+            of transformed images and kernels.
 
     Returns:
         The rules; none for direct sums.
@@ -95,8 +99,8 @@ def make_convolution_rules(algorithm: Convolution, stored: Format, signs: Signs)
     if algorithm == "direct":
         return {}
     if algorithm == "fft":
-        return replace_convolutions(partial(_convolve_by_fourier, signs), has_unit_steps)
-    convolve = partial(_convolve_by_winograd, WINOGRAD[algorithm], stored, signs)
+        return replace_convolutions(partial(_convolve_by_fourier, products, signs), has_unit_steps)
+    convolve = partial(_convolve_by_winograd, WINOGRAD[algorithm], stored, products, signs)
     return replace_convolutions(convolve, _is_three_by_three)
 
 
@@ -170,12 +174,18 @@ def _convolve_groups(convolve: Convolve, images: Array, kernels: Array, sliding:
 
 
 def _convolve_by_winograd(
-    transforms: WinogradTransforms, stored: Format, signs: Signs, images: Array, kernels: Array
+    transforms: WinogradTransforms,
+    stored: Format,
+    products: Mapping[Operation, Rule],
+    signs: Signs,
+    images: Array,
+    kernels: Array,
 ) -> Array:
     """Return a correlation with 3 × 3 kernels through Winograd's transforms, each of whose steps is rounded.
 
-    The size of the errors agrees with the analysis of B. Barabasz et al., "Error analysis and improving the accuracy of
-    Winograd convolution for deep neural networks", 2020.
+    Products of transformed images and kernels follow the rules `products`. The size of the errors of float32 agrees
+    with the analysis of B. Barabasz et al., "Error analysis and improving the accuracy of Winograd convolution for deep
+    neural networks", 2020.
     """
     m, sizes = transforms.tile, [size - 2 for size in images.shape[-2:]]
     counts = [-(-size // m) for size in sizes]
@@ -187,7 +197,7 @@ def _convolve_by_winograd(
     v = _move_stored(_transform(transforms.kernel, kernels, signs), stored, signs)
     u, v = np.moveaxis(u, (-2, -1, 1, 2), (0, 1, 2, 3)), np.moveaxis(v, (-2, -1), (0, 1))
     columns = u.reshape(*u.shape[:4], -1)  # (a, b, group, channel, tile) and (a, b, group, kernel, channel)
-    sums = v @ columns
+    sums = Arithmetic(products).compute((np.matmul, "__call__"), np.matmul, [v, columns], {})
     terms = accumulation_terms(u.shape[3], np.abs(v) @ np.abs(columns), v**2 @ columns**2, sums)
     sums = _move_inexact(sums, SINGLE.epsilon * terms, signs)
     grid = np.moveaxis(sums.reshape(*sums.shape[:4], len(images), *counts), (4, 2, 3, 5, 6, 0, 1), range(7))
@@ -225,17 +235,41 @@ def convolve_directly(images: Array, kernels: Array) -> Array:
     return np.asarray(np.einsum(formula, windows, kernels))
 
 
-def _convolve_by_fourier(signs: Signs, images: Array, kernels: Array) -> Array:
+def _convolve_by_fourier(products: Mapping[Operation, Rule], signs: Signs, images: Array, kernels: Array) -> Array:
     """Return a correlation through Fourier transforms, whose errors are relative to the norms of image and kernel.
 
     The root mean square error of a fast Fourier transform of N numbers is about 0.6 eps √log₂N relative to their norm
     (J. C. Schatzman, "Accuracy of the discrete Fourier transform and the fast Fourier transform", 1996). The errors
-    move each result by eps · log₂N times the root mean square of the image times the norm of the kernel.
+    move each result by eps · log₂N times the root mean square of the image times the norm of the kernel. Products of
+    the spectra of image and kernel follow the rules `products`.
     """
     rank = kernels.ndim - 3
     axes = tuple(range(-rank, 0))
-    sums = convolve_directly(images, kernels)
     with np.errstate(all="ignore"):
+        sums = convolve_directly(images, kernels) + _move_spectra(products, images, kernels)
         power = np.einsum("ngj,gcj->ngc", np.mean(images**2, axes), np.sum(kernels**2, axes))
     size = SINGLE.epsilon * max(log2(max(prod(images.shape[-rank:]), 2)), 1.0) * np.sqrt(power)
     return np.asarray(sums + signs.draw(sums.shape) * size[(..., *[np.newaxis] * rank)])
+
+
+def _move_spectra(products: Mapping[Operation, Rule], images: Array, kernels: Array) -> Array:
+    """Return how much the rules of products change a correlation through Fourier transforms.
+
+    Args:
+        products: The rules of products of the complex spectra.
+        images: The images, (n, g, j, *spatial).
+        kernels: The kernels, (g, c, j, *spatial).
+
+    Returns:
+        The change of each result, (n, g, c, *positions); a single 0 without rules.
+    """
+    if not products:
+        return np.zeros(())
+    sizes = images.shape[3:]
+    axes = tuple(range(-len(sizes), 0))
+    spectra = [np.fft.rfftn(images, sizes, axes), np.fft.rfftn(kernels, sizes, axes).conj()]
+    formula = "ngj...,gcj...->ngc..."
+    moved = Arithmetic(products).compute((np.einsum, ""), np.einsum, [formula, *spectra], {})
+    change = np.fft.irfftn(moved - np.einsum(formula, *spectra), sizes, axes)
+    positions = (slice(size - reach + 1) for size, reach in zip(sizes, kernels.shape[3:], strict=True))
+    return np.asarray(change[(..., *positions)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from diopi_test.oracle.arithmetic.convolution import WINOGRAD, make_convolution_
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference.conv import SlidingKernel
 from lib_rt.formats import FORMATS
-from tests.helpers.honest_products import cases_of, declare, find_failures
+from tests.helpers.honest_products import cases_of, declare, find_failures, round_significand, to_tf32
 
 Array = NDArray[Any]
 SINGLE = FORMATS[Dtype.float32]
@@ -36,19 +38,24 @@ def is_three_by_three(case: BaselineCase) -> bool:
     return arguments["weight"].values.shape[2:] == (3, 3) and set(steps) == {1}
 
 
-def winograd_in_float32(name: Convolution, images: Array, kernels: Array) -> Array:
-    """Return the correlation of (n, j, h, w) with (c, j, 3, 3), every step of which is computed in float32."""
+def winograd_in_float32(
+    name: Convolution, images: Array, kernels: Array, change: Callable[[Array], Array] = np.asarray
+) -> Array:
+    """Return the correlation of (n, j, h, w) with (c, j, 3, 3), every step of which is computed in float32.
+
+    `change` rounds the factors of products: transformed tiles of the image, and transformed kernels.
+    """
     transforms = WINOGRAD[name]
     bt, g, inverse = (m.astype(np.float32) for m in (transforms.image, transforms.kernel, transforms.result))
     m, (height, width) = transforms.tile, (images.shape[2] - 2, images.shape[3] - 2)
     rows, columns = -(-height // m), -(-width // m)
     padded = np.zeros((*images.shape[:2], rows * m + 2, columns * m + 2), np.float32)
     padded[..., : height + 2, : width + 2] = images
-    weights = g @ kernels.astype(np.float32) @ g.T
+    weights = change(g @ kernels.astype(np.float32) @ g.T)
     out = np.zeros((len(images), len(kernels), rows * m, columns * m), np.float32)
     for i in range(rows):
         for j in range(columns):
-            tile = bt @ padded[..., i * m : i * m + m + 2, j * m : j * m + m + 2] @ bt.T
+            tile = change(bt @ padded[..., i * m : i * m + m + 2, j * m : j * m + m + 2] @ bt.T)
             sums = np.zeros((len(images), len(kernels), m + 2, m + 2), np.float32)
             for channel in range(images.shape[1]):
                 sums += tile[:, np.newaxis, channel] * weights[np.newaxis, :, channel]
@@ -56,10 +63,13 @@ def winograd_in_float32(name: Convolution, images: Array, kernels: Array) -> Arr
     return out[..., :height, :width]
 
 
-def fourier_in_float32(images: Array, kernels: Array) -> Array:
-    """Return the correlation of (n, j, h, w) with (c, j, k, l) through Fourier transforms in float32."""
+def fourier_in_float32(images: Array, kernels: Array, change: Callable[[Array], Array] = np.asarray) -> Array:
+    """Return the correlation of (n, j, h, w) with (c, j, k, l) through Fourier transforms in float32.
+
+    `change` rounds the factors of products: both spectra.
+    """
     sizes = images.shape[2:]
-    spectra = np.fft.rfft2(images.astype(np.float32), sizes), np.fft.rfft2(kernels.astype(np.float32), sizes)
+    spectra = [change(np.fft.rfft2(numbers.astype(np.float32), sizes)) for numbers in (images, kernels)]
     assert spectra[0].dtype == np.complex64
     full = np.fft.irfft2(np.einsum("njhw,cjhw->nchw", spectra[0], spectra[1].conj()), sizes)
     return full[..., : sizes[0] - kernels.shape[2] + 1, : sizes[1] - kernels.shape[3] + 1]
@@ -124,6 +134,46 @@ def test_fourier_transforms_pass_if_they_are_declared() -> None:
     assert [problem for case, out in judged for problem in find_failures(case, [out])] == []
 
 
+def correlate_by(name: Convolution, change: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    """Return the correlation by an algorithm that rounds the factors of its products with `change`."""
+    if name == "fft":
+        return lambda x, w: fourier_in_float32(x, w, change)
+    return lambda x, w: winograd_in_float32(name, x, w, change)
+
+
+def find_failures_of(cases: list[BaselineCase], numerics: Numerics, correlate: Callable[[Array, Array], Array]) -> int:
+    """Return how many cases with finite results fail if they are computed with `correlate` and `numerics` is declared.
+
+    Cases of small integers are omitted: direct sums of them are exact, but those of other algorithms are not.
+    """
+    results = [compute_forward(case, correlate) for case in cases]
+    judged = [
+        (case, out)
+        for case, out in zip(declare(cases, numerics), results, strict=True)
+        if np.isfinite(out).all() and "exact" not in case.label
+    ]
+    assert len(judged) >= 2
+    return sum(bool(find_failures(case, [out])) for case, out in judged)
+
+
+@pytest.mark.parametrize("name", ["winograd-f2", "winograd-f4", "fft"])
+def test_products_of_transformed_numbers_may_have_the_declared_format(
+    cases: list[BaselineCase], name: Convolution
+) -> None:
+    algorithm = Numerics(name="ieee-products", convolutions=frozenset({name}))
+    both = replace(algorithm, name="tf32-products", float32_products="tf32")
+    assert find_failures_of(cases, both, correlate_by(name, to_tf32)) == 0
+    assert find_failures_of(cases, algorithm, correlate_by(name, to_tf32)) > 0
+
+
+@pytest.mark.parametrize("name", ["winograd-f2", "winograd-f4", "fft"])
+def test_products_of_transformed_numbers_must_not_have_fewer_bits_than_declared(
+    cases: list[BaselineCase], name: Convolution
+) -> None:
+    declared = Numerics(name="tf32-products", convolutions=frozenset({name}), float32_products="tf32")
+    assert find_failures_of(cases, declared, correlate_by(name, partial(round_significand, bits=8))) > 0
+
+
 @pytest.mark.parametrize("name", ["winograd-f2", "winograd-f4", "fft"])
 @pytest.mark.parametrize(("groups", "shape"), [(1, (2, 4, 9, 11)), (2, (4, 8, 7))])
 def test_algorithms_without_errors_equal_direct_sums(name: Convolution, groups: int, shape: tuple[int, ...]) -> None:
@@ -139,7 +189,7 @@ def test_algorithms_without_errors_equal_direct_sums(name: Convolution, groups: 
         dilation=(1, 1),
         groups=groups,
     )
-    rules = make_convolution_rules(name, SINGLE, NoSigns())
+    rules = make_convolution_rules(name, SINGLE, NoSigns(), {})
     y = sliding.result(x, w)
     assert np.allclose(rules[SlidingKernel.result, ""](sliding.result, [sliding, x, w], {}), y, rtol=0, atol=1e-12)
     moved = rules[SlidingKernel.image_of, ""](sliding.image_of, [sliding, y, w], {})
