@@ -46,7 +46,7 @@ def run_calls(vendor: BaseVendor) -> Mapping[str, Array]:
 CHANGED = {
     **dict.fromkeys(("tf32", "tf32-truncated", "hf32", "bf16x3", "bf16"), frozenset({"products", "convolutions"})),
     "half-accumulation": {"half products", "half sums"},
-    **dict.fromkeys(("winograd-f2", "winograd-f4", "fft"), frozenset({"convolutions"})),
+    **dict.fromkeys(("winograd-f2", "winograd-f4", "fft", "winograd-f4-tf32"), frozenset({"convolutions"})),
     **dict.fromkeys(("two-ulp", "four-ulp"), frozenset({"tanh", "softmax"})),
     "fast-math": {"tanh", "softmax", "subnormal numbers"},
     **dict.fromkeys(("flush-results", "flush-inputs"), frozenset({"subnormal numbers"})),
@@ -62,4 +62,6 @@ def test_a_vendor_differs_only_in_what_its_declaration_names(name: str) -> None:
     for call, result in honest.items():
         largest = np.abs(result.astype(np.float64)).max()
         error = np.abs(emulated[call].astype(np.float64) - result).max() / largest
-        assert error < 4e-3 or call == "subnormal numbers"
+        # the transforms of F(4 × 4, 3 × 3) enlarge the errors of products in TF32
+        limit = 1e-2 if name == "winograd-f4-tf32" else 4e-3
+        assert error < limit or call == "subnormal numbers"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
+from typing import Any
 
 from declared_vendors.convolutions import fft_replacements, winograd_replacements
 from declared_vendors.elementary import FUNCTIONS, compositions, flush_replacements, inexact_replacements
@@ -23,6 +24,7 @@ from declared_vendors.products import (
     multiply_rounded,
     multiply_truncated,
     product_replacements,
+    round_significand,
 )
 from declared_vendors.sums import sum_in_changing_order, sum_in_half, sum_replacements
 from diopi_impl.numerics import ErrorBound, Numerics, shipped_numerics
@@ -92,6 +94,26 @@ fft = EmulatedVendor(
     diagnoses=["fourier-convolution"],
 )
 
+
+def _winograd_in_tf32() -> EmulatedVendor:
+    """Return a vendor whose convolutions use F(4 × 4, 3 × 3) or direct sums, and multiply in TF32."""
+    bits = SIGNIFICANT_BITS["tf32"]
+    direct = product_replacements(partial(multiply_rounded, bits), SINGLE)
+    transformed = winograd_replacements(4, partial(round_significand, bits=bits))["convolution"]
+
+    def convolution(func: Any, *operands: Any) -> Any:
+        """Replace ATen's `convolution`; direct sums multiply in TF32, too."""
+        return transformed(partial(direct["convolution"], func), *operands)
+
+    declared = Numerics(
+        name="winograd-f4-tf32", convolutions=frozenset({"direct", "winograd-f4"}), convolution_products="tf32"
+    )
+    replacements = {"convolution": convolution, "convolution_backward": direct["convolution_backward"]}
+    return EmulatedVendor(declared.name, declared, replacements, diagnoses=_naming_factors("tf32"))
+
+
+winograd_f4_tf32 = _winograd_in_tf32()
+
 _FAST_MATH = shipped_numerics("fast-math")
 """The declaration of a device whose elementary functions are fast intrinsics, such as CUDA's with -use_fast_math."""
 
@@ -137,6 +159,7 @@ EMULATED = {
         winograd_f2,
         winograd_f4,
         fft,
+        winograd_f4_tf32,
         fast_math,
         two_ulp,
         four_ulp,

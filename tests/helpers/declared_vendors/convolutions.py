@@ -48,7 +48,11 @@ F(m × m, 3 × 3) computes m × m results of a kernel of 3 × 3 from a tile of (
 """
 
 
-def _by_winograd(size: int, x: Tensor, w: Tensor) -> Tensor:
+RoundFactor = Callable[[Tensor], Tensor]
+"""Rounds a factor of products, in float32 or complex64, to the format in which a device multiplies."""
+
+
+def _by_winograd(size: int, round_factor: RoundFactor, x: Tensor, w: Tensor) -> Tensor:
     """Convolve padded images x (N, C, H, W) with kernels w (O, C, 3, 3) by F(size × size, 3 × 3), without groups."""
     image, kernel, result = (torch.tensor(matrix, dtype=torch.float32) for matrix in _WINOGRAD[size])
     tile = size + 2
@@ -56,7 +60,7 @@ def _by_winograd(size: int, x: Tensor, w: Tensor) -> Tensor:
     filled = pad(x, [0, columns * size + 2 - x.shape[-1], 0, rows * size + 2 - x.shape[-2]])
     tiles = image @ filled.unfold(2, tile, size).unfold(3, tile, size) @ image.mT
     kernels = kernel @ w @ kernel.mT
-    products = torch.einsum("ncijab,ocab->noijab", tiles, kernels)
+    products = torch.einsum("ncijab,ocab->noijab", round_factor(tiles), round_factor(kernels))
     joined = (result @ products @ result.mT).movedim(4, 3).reshape(*products.shape[:2], rows * size, columns * size)
     return joined[..., : x.shape[-2] - 2, : x.shape[-1] - 2]
 
@@ -98,13 +102,23 @@ def _convolution(
     return result if bias is None else result + bias.view(-1, 1, 1)
 
 
-def winograd_replacements(size: int) -> dict[str, Callable[..., Any]]:
-    """Return the replacements by which convolutions with kernels of 3 × 3 use F(size × size, 3 × 3)."""
+def _keep_factor(factor: Tensor) -> Tensor:
+    """Return a factor as it is."""
+    return factor
+
+
+def winograd_replacements(size: int, round_factor: RoundFactor = _keep_factor) -> dict[str, Callable[..., Any]]:
+    """Return the replacements by which convolutions with kernels of 3 × 3 use F(size × size, 3 × 3).
+
+    Args:
+        size: the size of a tile of the result.
+        round_factor: rounds the transformed images and kernels before they are multiplied.
+    """
 
     def is_supported(w: Tensor) -> bool:
         return tuple(w.shape[-2:]) == (3, 3)
 
-    return {"convolution": partial(_convolution, partial(_by_winograd, size), is_supported)}
+    return {"convolution": partial(_convolution, partial(_by_winograd, size, round_factor), is_supported)}
 
 
 def fft_replacements() -> dict[str, Callable[..., Any]]:

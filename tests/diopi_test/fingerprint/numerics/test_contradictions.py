@@ -1,10 +1,13 @@
 """Declarations that the fingerprint contradicts, in both directions, and the command that reports them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands import run_here
 from sampling import sampled
+from small_vendor import Array, small_vendor
 
 pytest.importorskip("torch", reason="the vendors change torch_cpu, which needs PyTorch: pip install 'diopi[torch]'")
 
@@ -12,6 +15,7 @@ from declared_vendors import EMULATED  # imports PyTorch
 
 from diopi_impl import find_vendor
 from diopi_impl.numerics import IEEE, ErrorBound, Numerics, shipped_numerics
+from diopi_proto.types import RoundMode
 from diopi_test.fingerprint.numerics import find_contradictions, measure_numerics
 
 FIELDS = {
@@ -82,6 +86,34 @@ def test_strictly_kept_subnormal_numbers_are_checked() -> None:
     )
     assert [contradiction.is_undeclared for contradiction in flushing] == [True]
     assert keeping == []
+
+
+def lose_signs(input: Array) -> Array:
+    """Return the negated numbers, without the signs of zeros."""
+    return 0 - input
+
+
+def divide_in_pairs(input: Array, other: Array, rounding_mode: RoundMode) -> Array:
+    """Return the quotients as sums of two float32 numbers."""
+    quotient = input / other
+    leading = quotient.astype(np.float32)
+    return leading.astype(np.float64) + (quotient - leading).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("field", "implementations", "value"),
+    [
+        ("signed_zeros", {"diopiNeg": lose_signs}, "ignore"),
+        ("float64", {"diopiDiv": divide_in_pairs}, "emulated"),
+    ],
+)
+def test_undeclared_signs_of_zeros_and_float64_are_reported(
+    field: str, implementations: dict[str, Callable[..., Array]], value: str
+) -> None:
+    measured = measure_numerics(small_vendor(**implementations), [field])
+    (found,) = find_contradictions(measured, IEEE)
+    assert (found.field, found.is_undeclared) == (field, True)
+    assert find_contradictions(measured, Numerics(name="declared", **{field: value})) == []
 
 
 def test_shipped_declarations_are_compared_with_torch_cpu() -> None:

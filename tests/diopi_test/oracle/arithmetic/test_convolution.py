@@ -161,8 +161,8 @@ def test_products_of_transformed_numbers_may_have_the_declared_format(
     cases: list[BaselineCase], name: Convolution
 ) -> None:
     algorithm = Numerics(name="ieee-products", convolutions=frozenset({name}))
-    both = replace(algorithm, name="tf32-products", float32_products="tf32")
-    assert find_failures_of(cases, both, correlate_by(name, to_tf32)) == 0
+    in_tf32 = replace(algorithm, name="tf32-products", float32_products="tf32")
+    assert find_failures_of(cases, in_tf32, correlate_by(name, to_tf32)) == 0
     assert find_failures_of(cases, algorithm, correlate_by(name, to_tf32)) > 0
 
 
