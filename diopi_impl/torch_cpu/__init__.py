@@ -21,12 +21,12 @@ KERNELS = (*IN_BOTH_TYPES, "*float16-all-attributes", "float16-dilation", "float
 ADDING_IN_HALF = {
     "diopiConvTranspose?d": (
         *KERNELS,
-        *("float16-by-channel", "float16-three-by-three", "float16-wide", "float16-output-padding-no-bias"),
+        *("float16-by-channel", "float16-three-by-three*", "float16-wide", "float16-output-padding-no-bias"),
     ),
     "diopiConvolution?dBackward": (
         *KERNELS,
         *("float16-stride", "float16-by-channel", "float16-one-element-kernel", "float16-order-of-dilation"),
-        *("float16-three-by-three", "float16-wide"),
+        *("float16-three-by-three*", "float16-wide"),
         *("*float16-all-attributes-no-grad_weight", "*float16-all-attributes-no-grad_bias"),
     ),
     "diopiConvTranspose?dBackward": (
@@ -39,6 +39,16 @@ ADDING_IN_HALF = {
 ADDED_IN_HALF = (
     "the kernel's products are added up in half precision; in bfloat16 only on CPUs for which oneDNN has no kernels"
 )
+"""The reason of the waivers for these cases."""
+
+NAN_IN_BFLOAT16_CASES = (
+    "diopiConvolution?dBackward[bfloat16-zero-factors]",
+    "diopiConvTranspose?d[bfloat16-zero-factors]",
+    "diopiConvTranspose?dBackward[bfloat16-negative-nan]",
+)
+"""Cases in which NaN or infinities are factors of convolutions, and which fail on CPUs with AMX."""
+
+NAN_IN_BFLOAT16 = "on CPUs with AMX, oneDNN's kernels of bfloat16 return NaN for elements that are numbers"
 """The reason of the waivers for these cases."""
 
 LAYER_GRADIENTS = (
@@ -114,6 +124,7 @@ vendor = TorchVendor(
             "diopiConvTranspose?dBackward[bfloat16-plain-special]",
             "oneDNN lets a NaN spread to an element whose kernel does not reach it",
         ),
+        *(Waiver(case, NAN_IN_BFLOAT16) for case in NAN_IN_BFLOAT16_CASES),
     ],
 )
 """The vendor, which computes with PyTorch on the CPU; its waivers name the deviations of PyTorch from the standard."""
