@@ -1,4 +1,8 @@
-"""Reductions along axes, and the running sum."""
+"""Reductions along axes, and the cumulative sum.
+
+The functions with the decorator `implements` take the arguments of the named prototype as JAX arrays and Python values.
+`out` describes a result that the caller has allocated. Maxima and minima are NaN if an element is NaN.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ def _reduced_axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
 
 
 def _keeps_axes(input: Array, out: ResultSpec) -> bool:
-    """Return whether the result that the caller allocated keeps the reduced axes, with the size 1."""
+    """Return whether the result that the caller allocated has the reduced axes, with the size 1."""
     return out.ndim == input.ndim
 
 
@@ -44,7 +48,7 @@ def mean(input, dim, *, out):
 
 @vendor.implements("diopiStd")
 def std(input, dim, correction, *, out):
-    """Return the standard deviation √(Σ |x − mean|² / (n − correction)) along the axes."""
+    """Return the standard deviation √(Σ |x − mean|² / (n − correction)) along the axes; a correction of None is 1."""
     axes = _reduced_axes(input, dim)
     centered = input - jnp.mean(input, axes, keepdims=True)
     squares = jnp.real(centered * jnp.conj(centered))
@@ -56,7 +60,14 @@ def std(input, dim, correction, *, out):
 def _take_extreme(
     position: Callable[[Array, int, bool], Array], input: Array, dim: int, keepdims: bool
 ) -> tuple[Array, Array]:
-    """Return the extreme elements along an axis and their positions, which `position` finds."""
+    """Return the maxima or minima along an axis, and their positions.
+
+    Args:
+        position: Returns the positions along an axis: `_argmax_with_nan` or `_argmin_with_nan`.
+        input: The input.
+        dim: The axis.
+        keepdims: Whether the results have the axis, with the size 1.
+    """
     check_axes(input, dim)
     rows = jnp.atleast_1d(input)
     places = position(rows, dim, True)
@@ -66,31 +77,31 @@ def _take_extreme(
 
 @vendor.implements("diopiMax")
 def max_(input, dim, *, out):
-    """Return the first maximum along an axis, or the first NaN, and its position."""
+    """Return the maxima along an axis, and the position of the first maximum; the first NaN counts as the maximum."""
     return _take_extreme(_argmax_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMin")
 def min_(input, dim, *, out):
-    """Return the first minimum along an axis, or the first NaN, and its position."""
+    """Return the minima along an axis, and the position of the first minimum; the first NaN counts as the minimum."""
     return _take_extreme(_argmin_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMaxAll")
 def max_all(input):
-    """Return the maximum of all elements."""
+    """Return the maximum of all elements, or NaN if an element is NaN."""
     return nan_propagating_max(input)
 
 
 @vendor.implements("diopiMinAll")
 def min_all(input):
-    """Return the minimum of all elements."""
+    """Return the minimum of all elements, or NaN if an element is NaN."""
     return nan_propagating_min(input)
 
 
 @vendor.implements("diopiAmax")
 def amax(self, dim, keepdim):
-    """Return the maximum along the axes."""
+    """Return the maximum along the axes, or NaN if an element is NaN."""
     return nan_propagating_max(self, _reduced_axes(self, dim), keepdims=keepdim)
 
 
@@ -102,7 +113,7 @@ def any_(input, dim, *, out):
 
 @vendor.implements("diopiAll")
 def all_(input, dim, *, out):
-    """Return whether all elements along the axes are not 0."""
+    """Return whether no element along the axes is 0."""
     return jnp.all(input != 0, _reduced_axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
@@ -114,13 +125,13 @@ def prod(input, dim, *, out):
 
 @vendor.implements("diopiArgmax")
 def argmax(input, dim, keepdim):
-    """Return the position of the first maximum along an axis, or in the flattened input."""
+    """Return the position of the first maximum or NaN along an axis, or in the flattened input if `dim` is None."""
     return _extreme_position(_argmax_with_nan, input, dim, keepdim)
 
 
 @vendor.implements("diopiArgmin")
 def argmin(input, dim, keepdim):
-    """Return the position of the first minimum along an axis, or in the flattened input."""
+    """Return the position of the first minimum or NaN along an axis, or in the flattened input if `dim` is None."""
     return _extreme_position(_argmin_with_nan, input, dim, keepdim)
 
 
@@ -135,7 +146,7 @@ def _extreme_position(
 
 def _argmax_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:
     """Return the position of the first maximum, or of the first NaN."""
-    return jnp.argmax(to_ranks(x), dim, keepdims=keepdims)
+    return jnp.argmax(to_ranks(x), dim, keepdims=keepdims)  # NaN has the largest rank
 
 
 def _argmin_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:

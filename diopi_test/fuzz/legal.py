@@ -1,7 +1,7 @@
 """Compute the expected results of a random call; raise `IllegalError` with the reason if the call is invalid.
 
-A random call is valid if the reference computes it. Calls that PyTorch rejects or leaves unspecified are not tried, nor
-are gradients whose tensors don't match their forward function.
+A random call is valid if the reference computes it. There are two exceptions: calls that PyTorch rejects or whose
+results it leaves unspecified, and calls of gradients with tensors that don't fit the forward function.
 """
 
 from __future__ import annotations
@@ -31,13 +31,19 @@ from diopi_test.oracle.reference import Reference, find_reference
 from lib_rt.formats import is_inexact
 
 MAX_TOTAL_ELEMENTS = 200_000
-"""Maximum number of elements of all tensors of a call, including results, unless the arguments are large."""
+"""Maximum number of elements of all tensors of a call, including results.
+
+A call with larger arguments may have up to twice as many elements as its arguments.
+"""
 
 SECONDS_OF_LARGE_CALLS = 60.0
-"""Time limit in seconds of the reference for a call with more elements than that."""
+"""Time limit in seconds of the reference for a call whose arguments have more than `MAX_TOTAL_ELEMENTS` elements."""
 
 OUT_OF_RANGE = "a number is out of the range of the element type"
-"""The reason for rejecting a call with a number that an element type of its tensors cannot represent."""
+"""The reason for rejecting a call with a number that an element type of its tensors cannot represent.
+
+It is also the reason for a truth value as a factor of numbers, which PyTorch rejects.
+"""
 
 UNRELATED = "a relation that holds in all cases of the function is violated"
 """The reason for rejecting a call that violates a relation of `diopi_test.fuzz.relations`."""
@@ -51,7 +57,14 @@ class IllegalError(Exception):
 
 
 def compute_legal_case(knowledge: ValidCallKnowledge, case: Case) -> BaselineCase:
-    """Return a drawn call with its data and expected results; raise IllegalError if the call is invalid."""
+    """Return a random call with its data and expected results.
+
+    Near a discontinuity of the function, the results on both sides are accepted: their budgets are wider, or they are
+    unspecified (`restrict_to_stable`).
+
+    Raises:
+        IllegalError: The call is invalid, or has no reference result.
+    """
     if reason_open(knowledge.prototype, case):
         raise IllegalError("PyTorch leaves it open")
     _check_arguments(knowledge, case)
@@ -77,7 +90,12 @@ def compute_legal_case(knowledge: ValidCallKnowledge, case: Case) -> BaselineCas
 
 
 def _check_arguments(knowledge: ValidCallKnowledge, case: Case) -> None:
-    """Raise IllegalError if the arguments violate a relation, an element type's range, or the choices of the cases."""
+    """Check the arguments of a call before the reference is computed.
+
+    Raises:
+        IllegalError: The arguments violate a relation, PyTorch rejects a number, a type can't represent a number, or no
+            case makes the same choice (`is_choice`).
+    """
     if not knowledge.prototype.elementwise and not relations_of(knowledge).are_satisfied(case.arguments, []):
         raise IllegalError(UNRELATED)
     if is_rejected(knowledge.prototype, case):
@@ -109,13 +127,13 @@ def _check_elements(knowledge: ValidCallKnowledge, case: Case, computed: Baselin
 
 
 def _check_results(knowledge: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
-    """Raise IllegalError if the call is too large, or if its results violate a fact or relation of the function."""
+    """Raise IllegalError if the call has too many elements, or violates a fact or relation of the function."""
     results = [entry.values for value in computed.expected.values() for entry in expected_arrays(value)]
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
     if sum(array.size for array in (*tensors, *results)) > max(MAX_TOTAL_ELEMENTS, 2 * count_elements(case)):
         raise IllegalError("it has too many elements")
-    ranks = max((array.ndim for array in (*tensors, *results)), default=0)
-    if not all(_satisfies_facts(p, case, max(ranks, 1)) for p in knowledge.prototype.arguments):
+    max_rank = max((array.ndim for array in (*tensors, *results)), default=0)
+    if not all(_satisfies_facts(p, case, max(max_rank, 1)) for p in knowledge.prototype.arguments):
         raise IllegalError("a fact of the prototype does not hold")
     for p in knowledge.prototype.parameters:
         if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
@@ -127,17 +145,29 @@ def _check_results(knowledge: ValidCallKnowledge, case: Case, computed: Baseline
         raise IllegalError(UNRELATED)
 
 
-def _satisfies_facts(parameter: Parameter, case: Case, ranks: int) -> bool:
-    """Return whether an argument satisfies the prototype's facts, where `ranks` is the highest rank of the tensors."""
+def _satisfies_facts(parameter: Parameter, case: Case, max_rank: int) -> bool:
+    """Return whether an argument satisfies the prototype's facts.
+
+    An axis must exist in a tensor of the rank `max_rank`. An argument must be present if another argument needs it.
+    """
     value = case.arguments[parameter.name]
     if parameter.fact(facts.NamesAxis) and value is not None:
-        return all(-ranks <= axis < ranks for axis in as_tuple(value))
+        return all(-max_rank <= axis < max_rank for axis in as_tuple(value))
     needed = parameter.fact(facts.NeededWhere)
     return needed is None or value is not None or not case.arguments[needed.argument]
 
 
 def with_forward_shapes(knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Return a gradient's call with `grad_output` in the forward result's shape; raise IllegalError if impossible."""
+    """Give the argument `grad_output` of a gradient's call the shape of the forward function's result.
+
+    Returns:
+        The call with the shape. The call is unchanged if the function is no gradient or has no `grad_output`, or if the
+        shape can't be determined: the forward function has no reference, needs an argument that the call lacks, or
+        allocates its result.
+
+    Raises:
+        IllegalError: The forward function rejects the arguments, or takes too much time or memory.
+    """
     gradient = case.arguments.get("grad_output")
     forward, function = (
         knowledge.forward_function,
@@ -158,9 +188,10 @@ def with_forward_shapes(knowledge: ValidCallKnowledge, case: Case) -> Case:
 
 
 def _forward_shape(forward: Prototype, function: Reference, case: Case) -> tuple[int, ...]:
-    """Return the shape of the forward function's first result, computed with all numbers 1 and all positions 0.
+    """Return the shape of the forward function's first result.
 
-    Tensors with literal numbers are not changed.
+    The result is computed with tensors of ones (floating-point and complex types) or zeros (other types). Tensors with
+    literal numbers keep these numbers.
 
     Returns:
         The shape.

@@ -40,12 +40,14 @@ class ClusterExecutor:
     """An executor on a Dask cluster, with the methods of `isolation.executor.Executor`.
 
     The cluster assigns each batch to a Dask worker with a free device, where an `Executor` runs the batch. If the Dask
-    worker dies, other Dask workers run the batch again. If all of them die, the cases of the batch run one by one. A
-    case that kills every Dask worker on its own is reported as crashed. Each case is reported once.
+    worker dies, the cluster repeats the batch on another one, a limited number of times (Dask's setting
+    `allowed-failures`). After that, the cases of the batch run one by one. A single case that also exhausts the
+    repetitions is reported as crashed. Each case is reported once.
 
     Args:
         address: The address of the scheduler of the cluster.
-        vendor: The vendor, as `diopi_impl.find_vendor` takes it on each Dask worker.
+        vendor: The name of the vendor or the path of its library, which `diopi_impl.find_vendor` receives on each Dask
+            worker.
         limits: The resources that the cases may use.
         options: How to run and check the cases.
 
@@ -58,12 +60,14 @@ class ClusterExecutor:
     ) -> None:
         self.notes: list[str] = []
         self._cluster = Cluster(address)
-        here = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
+        located_vendor = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
         dump = options.dump.absolute() if options.dump else None
-        self._template = Batch(run=uuid4().hex, vendor=here, limits=limits, options=replace(options, dump=dump))
+        self._template = Batch(
+            run=uuid4().hex, vendor=located_vendor, limits=limits, options=replace(options, dump=dump)
+        )
         self._repetitions: deque[Batch] = deque()  # batches to run again because their Dask workers died
-        self._lost: Counter[str] = Counter()
-        self._vendor = ""
+        self._lost: Counter[str] = Counter()  # the number of cases that ended their process, by function
+        self._vendor = ""  # the vendor's name, version and arithmetic, after `describe`
 
     def __enter__(self) -> ClusterExecutor:
         self._cluster.__enter__()
@@ -138,7 +142,8 @@ class ClusterExecutor:
     def _next(self, work: Iterator[Batch]) -> str | None:
         """Return the next batch as JSON, or None if no batch is left.
 
-        Batches whose Dask workers died come first. Cases of abandoned functions are removed and reported as not run.
+        Batches whose Dask workers died come first. Cases of abandoned functions are removed and reported as not run. A
+        function is abandoned after `Limits.lost` of its cases have ended their process.
         """
         while batch := self._repetitions.popleft() if self._repetitions else next(work, None):
             if scheduled := tuple(item for item in batch.scheduled if not self._report_if_abandoned(item)):
@@ -155,7 +160,10 @@ class ClusterExecutor:
         return True
 
     def _on_killed(self, text: str) -> None:
-        """Handle a batch whose Dask workers all died: retry its cases one by one; report a single case as crashed."""
+        """Handle a batch that the cluster gave up because several Dask workers died while they ran it.
+
+        If the batch has several cases, they run again one by one. A single case is reported as crashed.
+        """
         batch = from_json(Batch, json.loads(text))
         if len(batch.scheduled) > 1:
             self._repetitions += [replace(batch, scheduled=(item,)) for item in batch.scheduled]

@@ -1,6 +1,6 @@
-"""Pages of the site that are generated from the README, the changelog and the prototypes, and labels in Chinese.
+"""Generate pages of the site from files in the root of the repository and from the prototypes.
 
-MkDocs calls the functions whose names begin with `on_`.
+The module also translates the navigation of Chinese pages. MkDocs calls the functions whose names begin with `on_`.
 """
 
 from __future__ import annotations
@@ -32,23 +32,26 @@ FROM_ROOT = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
 }
-"""Pages that are files in the root of the repository."""
+"""The pages that are files in the root of the repository: the path of the page, by the name of the file."""
 
 CHINESE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("chinese.toml").read_text("utf-8"))
+"""The Chinese labels by their English labels: `titles` of the navigation, and `palette` for the color schemes."""
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+"""A link in Markdown; the groups are the text and the target."""
 
 API = "API"
+"""The title of the section with the reference of the functions."""
 
-LINE = 80
+MAX_DECLARATION_WIDTH = 80
 """Maximum number of characters of a declaration on one line."""
 
-english_titles: dict[int, str] = {}
-"""The titles of the navigation in English, by the identity of the item."""
+english_labels: dict[int, str] = {}
+"""The English titles of the navigation and labels of the color schemes, by the `id` of the item with the label."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the reference of the functions to the navigation, with one page per family; they link to the functions."""
+    """Add the list of all functions and the page of each family to the navigation."""
     pages: list[Any] = ["api/functions.md", *({family: f"api/{family}.md"} for family in families())]
     assert config.nav is not None
     config.nav.insert(-1, {API: pages})
@@ -56,7 +59,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
+    """Add the generated pages: the files of the root, the list of all functions, each family and each function."""
     generated = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
     generated |= {"api/functions.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
     generated |= {f"api/{name}.md": _function(prototype) for name, prototype in prototypes().items()}
@@ -66,11 +69,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace links to files of the repository by links to their pages, or by their names if they have no page."""
+    """Return the text with links to the site's pages instead of files of the repository.
+
+    A link to a file without a page becomes the text of the link, followed by the name of the file.
+    """
     source = page.file.src_uri
     folder = ROOT if source in FROM_ROOT.values() else Path(config.docs_dir, source).parent
 
-    def led(link: re.Match[str]) -> str:
+    def replace_link(link: re.Match[str]) -> str:
+        """Return the replacement of one link."""
         text, target = link.groups()
         path, _, anchor = target.partition("#")
         if not path or "://" in path or not (folder / path).exists():
@@ -83,7 +90,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         up = "../" * source.count("/")
         return f"[{text}]({up}{inside}{'#' + anchor if anchor else ''})"
 
-    return LINK.sub(led, markdown)
+    return LINK.sub(replace_link, markdown)
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
@@ -91,17 +98,17 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     is_chinese = page.file.src_uri.startswith("zh/")
     config.theme["language"] = "zh" if is_chinese else "en"
     for item in _items(nav.items):
-        english = english_titles.setdefault(id(item), item.title)
+        english = english_labels.setdefault(id(item), item.title)
         item.title = CHINESE["titles"].get(english, english) if is_chinese else english
     for scheme in config.theme["palette"]:
         toggle = scheme["toggle"]
-        english = english_titles.setdefault(id(toggle), toggle["name"])
+        english = english_labels.setdefault(id(toggle), toggle["name"])
         toggle["name"] = CHINESE["palette"][english] if is_chinese else english
     return context
 
 
 def _items(items: Any) -> Iterator[Any]:
-    """Yield the sections and pages of a navigation."""
+    """Yield all sections and pages of a navigation, also those in sections."""
     for item in items:
         yield item
         yield from _items(item.children or ())
@@ -131,19 +138,19 @@ def _family(family: str) -> str:
     number = pluralize(len(members), "function")
     head = f"# {family}\n\n{number}. The reference, the cases and the implementations are in modules of the same name."
     rows = (f"| {_link(prototype.name)} | {_cell(prototype.doc.partition(chr(10))[0])} |" for prototype in members)
-    conventions = _escaped(family_conventions(family))
+    conventions = _to_markdown(family_conventions(family))
     return "\n".join((head, "", conventions, "", "| function | summary |", "| --- | --- |", *rows))
 
 
 def _function(prototype: Prototype) -> str:
-    """Return the page of a function: declaration, meaning, parameters, results and implementation."""
+    """Return the Markdown page of a function: declaration, meaning, parameters, results and implementation."""
     sections = {
         "Parameters": _parameters(prototype),
         "Results": _list(description.describe_results(prototype)),
         "Implementation in Python": _implementation(prototype),
         "Related": _list(_related(prototype)),
     }
-    head = f"# {prototype.name}\n\n```c\n{_declared(prototype)}\n```\n\n{_escaped(prototype.doc)}"
+    head = f"# {prototype.name}\n\n```c\n{_declaration(prototype)}\n```\n\n{_to_markdown(prototype.doc)}"
     return "\n\n".join((head, *(f"## {title}\n\n{text}" for title, text in sections.items() if text)))
 
 
@@ -164,7 +171,7 @@ def _implementation(prototype: Prototype) -> str:
 
 
 def _related(prototype: Prototype) -> Iterator[str]:
-    """Yield the header, the family, the other forms, the gradient and PyTorch's operators."""
+    """Yield one line each for the header, the family, the other forms, the gradient and PyTorch's operators."""
     yield f"header: `{header_of(prototype.name)}`"
     yield f"family: [{prototype.family}]({prototype.family}.md)"
     gradient = [prototype.backward] if prototype.backward else []
@@ -182,19 +189,19 @@ def _list(lines: Iterable[str]) -> str:
 
 def _cell(text: str) -> str:
     """Return a text as a cell of a table."""
-    return _escaped(text.replace("\n", " "))
+    return _to_markdown(text.replace("\n", " "))
 
 
-def _declared(prototype: Prototype) -> str:
-    """Return the C declaration; a long one has a parameter per line."""
+def _declaration(prototype: Prototype) -> str:
+    """Return the C declaration; a long declaration has one line per parameter."""
     text = declaration(prototype)
-    if len(text) <= LINE:
+    if len(text) <= MAX_DECLARATION_WIDTH:
         return text
     name, _, parameters = text.removesuffix(")").partition("(")
     return f"{name}(\n    " + parameters.replace(", ", ",\n    ") + ")"
 
 
-def _escaped(text: str) -> str:
+def _to_markdown(text: str) -> str:
     """Return a docstring as Markdown, with special characters escaped outside of backticks."""
     return "`".join(part if i % 2 else _escape_special(part) for i, part in enumerate(text.split("`")))
 

@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.oracle.arithmetic.array import Arithmetic, Array, Operation, Rule, carry
 from diopi_test.oracle.arithmetic.convolution import make_convolution_rules
 from diopi_test.oracle.arithmetic.elementary import make_elementary_rules
-from diopi_test.oracle.arithmetic.emulation import round_to_pairs
+from diopi_test.oracle.arithmetic.emulation import move_unrepresentable_by_pairs
 from diopi_test.oracle.arithmetic.products import make_product_rules
 from diopi_test.oracle.arithmetic.signs import ROUNDS, Signs
 from lib_rt.formats import FORMATS, FloatArray, Format
@@ -126,7 +126,7 @@ def measure_change(
         arithmetic = Arithmetic(deviations.rules(algorithm, signs))
         moved = arguments
         if deviations.emulates_float64:
-            moved = {name: round_to_pairs(value, signs) for name, value in arguments.items()}
+            moved = {name: move_unrepresentable_by_pairs(value, signs) for name, value in arguments.items()}
         carried = {name: carry_arrays(value, arithmetic, deviations.carried_kinds) for name, value in moved.items()}
         results = [np.asarray(array) for array in evaluate(carried)]
         if not (arithmetic.is_used or deviations.emulates_float64):

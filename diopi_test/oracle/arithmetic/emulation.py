@@ -17,16 +17,28 @@ from diopi_test.oracle.arithmetic.signs import Signs
 from lib_rt.formats import FORMATS, FloatArray, Format
 
 PAIR = Format(48, -126, 127)
-"""The format of a pair of float32 numbers. It does not describe numbers near the smallest normal number."""
+"""The format of a pair of float32 numbers: 48 significant bits.
+
+Near the smallest normal number, a pair has fewer bits, because both numbers are multiples of the smallest subnormal
+number of float32. The format does not describe this.
+"""
 
 SINGLE = FORMATS[Dtype.float32]
-"""The format of float32, whose range a pair has."""
+"""The format of float32. A pair has the same range."""
 
 
-def round_to_pairs(value: Any, signs: Signs) -> Any:
-    """Return an argument whose float64 numbers are moved by half an ulp of a pair, unless a pair represents them."""
+def move_unrepresentable_by_pairs(value: Any, signs: Signs) -> Any:
+    """Move the numbers of an argument that no pair of float32 numbers represents by half an ulp of a pair.
+
+    Args:
+        value: A float64 or complex128 array, or a list of arguments. Other values are returned unchanged.
+        signs: Draws the direction in which each number moves.
+
+    Returns:
+        The argument with moved numbers, in new arrays.
+    """
     if isinstance(value, list):
-        return [round_to_pairs(entry, signs) for entry in value]
+        return [move_unrepresentable_by_pairs(entry, signs) for entry in value]
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
         return value
     if value.dtype.kind == "f":
@@ -38,7 +50,15 @@ def round_to_pairs(value: Any, signs: Signs) -> Any:
 
 
 def emulation_error(exact: Array, terms: Array) -> FloatArray:
-    """Return the errors of results that no input causes: an ulp of a pair, plus the eps of a pair times `terms`."""
+    """Return the errors of results that rounding causes within the computation, not by moved inputs.
+
+    Args:
+        exact: The exact results.
+        terms: The sizes of the rounding errors of intermediate values, in units of eps; they broadcast to `exact`.
+
+    Returns:
+        One ulp of a pair plus the eps of a pair times `terms`, for each result; 0 where `exact` is not finite.
+    """
     with np.errstate(all="ignore"):
         rounding = np.maximum(spacing(np.abs(exact), PAIR), SINGLE.subnormal)
         error = rounding + PAIR.epsilon * np.nan_to_num(np.asarray(terms, np.float64), posinf=0.0)

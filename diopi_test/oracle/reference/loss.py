@@ -69,10 +69,10 @@ def _weight_or_one(weight: Array | None) -> Any:
 
 
 def _unsigned_zeros(weight: Array | None) -> Any:
-    """Return terms that allow zeros of either sign, if a weight is 0.
+    """Return terms without errors, as an array of zeros if a weight is 0 and as the number 0 otherwise.
 
-    The product with a weight of 0 may be a zero of either sign. A result with an array as terms, even of zeros, accepts
-    both (`WithTerms.signed`).
+    The product with a weight of 0 may be a zero of either sign. If the terms are an array, the checks accept a zero of
+    either sign as a result (`WithTerms.signed`).
     """
     return 0.0 if weight is None or weight.all() else np.zeros(weight.shape)
 
@@ -106,7 +106,7 @@ def smooth_l1_loss(input, target, reduction, beta):
 
 @reference("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
-    """Return the gradient of input: (input − target) / β limited to ±1, times grad_output."""
+    """Return (input − target) / β limited to ±1, times grad_output, divided by the number of losses for the mean."""
     d = input - target
     slope = np.where(np.abs(d) < beta, d / np.float64(beta), np.sign(d))
     return slope * _reduction_factor(reduction, input.size) * grad_output
@@ -121,7 +121,7 @@ def bce_loss(input, target, weight, reduction):
 
 @reference("diopiBCELossBackward")
 def bce_loss_backward(grad_output, input, target, weight, reduction):
-    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output."""
+    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output, divided by the number of losses for the mean."""
     slope = (input - target) / np.maximum(input * (1 - input), 1e-12)
     gradient = _weight_or_one(weight) * slope * _reduction_factor(reduction, input.size) * grad_output
     return WithTerms(gradient, _unsigned_zeros(weight))
@@ -165,7 +165,8 @@ def _focal_factors(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Arra
     """Return the factors of the focal loss for logits x and targets t.
 
     They are α_t, the probability p_t of the target, and (1 − p_t)^gamma. The last item is the relative error of this
-    power, in eps, if 1 − p_t is computed as a difference.
+    power, in eps, if 1 − p_t is computed as a difference. α_t is alpha for the target 1 and 1 − alpha for the target 0;
+    if alpha is negative, α_t is 1.
     """
     p, not_p = special.expit(x), special.expit(-x)
     p_t, not_p_t = p * t + not_p * (1 - t), not_p * t + p * (1 - t)
@@ -180,7 +181,7 @@ def _binary_cross_entropy(x: Array, t: Array) -> Array:
 
 @reference("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
-    """Return the reduced losses α_t · (1 − p_t)^γ · cross entropy (Lin et al., "Focal loss")."""
+    """Return the reduced losses α_t · (1 − p_t)^γ · cross entropy (Lin et al., "Focal loss"; see `_focal_factors`)."""
     alpha_t, _, modulation, cancelled = _focal_factors(inputs, targets, alpha, gamma)
     loss = alpha_t * modulation * _binary_cross_entropy(inputs, targets)
     # the terms of `bce_with_logits`, and the cancellation in 1 − p_t
@@ -250,7 +251,10 @@ def nll_loss_v2(input, target, weight, reduction, ignore_index, *, out):
 
 @reference("diopiNLLLossBackward")
 def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
-    """Return −w · grad_output at the target class, 0 elsewhere; the sum of weights is computed again."""
+    """Return −w · grad_output at the target class, 0 elsewhere; divided by the sum of the weights for the mean.
+
+    Unlike `nll_loss_v2_backward`, the function computes this sum from the weights of the targets.
+    """
     weights = _one_hot(target, _classes_last(input).shape[-1], ignore_index) * _weight_or_one(weight)
     gradient = nll_loss_v2_backward(grad_output, input, target, weight, weights.sum(), reduction, ignore_index)
     if reduction != Reduction.mean:
@@ -326,7 +330,10 @@ def _divisor_terms(logits: Array) -> Array:
 
 @reference("diopiCrossEntropyLossBackward")
 def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
-    """Return the gradient of the logits: (softmax · Σ a − a) · grad_output, with coefficients a."""
+    """Return the gradient of the logits: (softmax · Σ a − a) · grad_output, divided by the divisor for the mean.
+
+    `_class_coefficients` returns the coefficients a and the divisor.
+    """
     share, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     spread = _softmax_of_rows(logits) * share.sum(-1, keepdims=True)
@@ -398,7 +405,10 @@ def _shift_up(values: Array, places: int, fill: Any) -> Array:
 
 
 def _minus_log_likelihood(alpha: Array) -> Any:
-    """Return −ln of the sum of the last two probabilities in ln α; for a sample without steps, 0 or ∞."""
+    """Return −ln of the sum of the last two probabilities in ln α.
+
+    For a sample without steps, the result is 0 if the sample has no labels, and ∞ otherwise.
+    """
     if len(alpha) == 0:
         return 0.0 if alpha.shape[1] == 1 else np.inf
     return -np.logaddexp.reduce(alpha[-1, -2:])
@@ -468,7 +478,11 @@ def ctc_loss_backward(
     reduction,
     zero_infinity,
 ):
-    """Return the gradient of log_probs: (probability − posterior probability) · grad_output."""
+    """Return the gradient of log_probs: (probability − posterior probability) · grad_output.
+
+    For the mean, the gradient of a sample is divided by the number of samples and by the length of the target. If
+    `zero_infinity` is true, the gradient of a sample with an infinite loss is 0.
+    """
     gradient, terms = np.zeros_like(log_probs), np.zeros(log_probs.shape)
     steps, samples, _ = log_probs.shape
     _check_lengths(steps, targets, input_lengths, target_lengths)
@@ -488,10 +502,11 @@ def ctc_loss_backward(
 
 
 def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likelihood: float, blank: int) -> WithTerms:
-    """Return the posterior probability of class c at step t, (T, C), for a sample; NaN if no alignment is possible.
+    """Return the posterior probability of each class at each step of a sample, (T, C), with terms.
 
-    An error of a logarithm is a relative error of the probability. Two logarithms are rounded: ln β, which is
-    accumulated from the last step on, and ln α + ln β, which is rounded twice before it becomes an exponent.
+    The posterior is NaN if no alignment is possible. The terms contain the errors of two logarithms, because an error
+    of a logarithm is a relative error of the probability. The first is ln β, which is accumulated from the last step to
+    the first. The second is ln α + ln β, which is rounded twice before the exponential function is applied.
     """
     if np.isinf(neg_log_likelihood):
         return WithTerms(np.full(log_probs.shape, np.nan), np.zeros(log_probs.shape))

@@ -38,7 +38,7 @@ SMOOTHING = 1e-6
 @final
 @dataclass(frozen=True, kw_only=True)
 class CandidateTokens:
-    """The tokens that a sequence may draw, in descending order of weight.
+    """The tokens in descending order of weight, and the rules for how many of the first tokens a sequence may draw.
 
     Attributes:
         ids: the ids of all tokens, in descending order of weight.
@@ -72,7 +72,7 @@ class CandidateTokens:
 
     @property
     def mass_slack(self) -> float:
-        """The largest permitted difference of the cumulative weights of the first `limit` tokens."""
+        """The largest error of a sum of the weights of the first tokens that a declared arithmetic permits."""
         return float(K * self.errors[: self.limit].sum())
 
     @property
@@ -82,7 +82,10 @@ class CandidateTokens:
 
     @cached_property
     def shares(self) -> tuple[Array, Array]:
-        """The distinct rounded weights of the first `limit` tokens, and the probability of a token with each weight."""
+        """The distinct rounded weights of the first `limit` tokens, and the probability of drawing each weight.
+
+        The second array has the probability that the drawn token has the weight at the same position of the first.
+        """
         ends = np.minimum(np.cumsum(self.weights[: self.limit]), self.mass_limit)
         weights, groups = np.unique(self.weights[: self.limit].round(WEIGHT_DECIMALS), return_inverse=True)
         masses = np.bincount(groups.reshape(-1), np.diff(ends, prepend=0.0), len(weights))
@@ -97,7 +100,7 @@ Sequences = Sequence[CandidateTokens | None]
 def top_k(call: CompletedCall) -> Problems:
     """Check top-k sampling: a token is drawn from the k most probable tokens.
 
-    The candidates also end where their weights reach the share `runtime_top_p` of the sum of these k weights.
+    There are fewer candidates if fewer weights already add up to the share `runtime_top_p` of the sum of the k weights.
     """
     arguments = call.arguments
     is_logged = arguments["cum_log_probs"] is not None or arguments["output_log_probs"] is not None
@@ -255,6 +258,7 @@ def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Prob
         if name in call.results:
             before = arguments[name]
             expected = np.where(is_unchanged, before, value + (before if name == "cum_log_probs" else 0))
+            # 5 eps for the relative error of a weight, which is an absolute error of the weight's logarithm
             size = 5 + np.abs(logarithm) + np.abs(before)
             allowed = np.where(is_unchanged, 0, K * (format_of(Dtype.float32).epsilon * size + change))
             is_valid = np.abs(call.results[name] - expected) <= allowed
@@ -351,7 +355,7 @@ def _require(ranked: CandidateTokens | None) -> CandidateTokens:
 
 
 def _check_equal_states(call: CompletedCall, sequences: Sequences) -> Problems:
-    """Check that sequences with equal logits and generator states draw the same token, whatever their numbers are."""
+    """Check that sequences with equal logits and generator states draw the same token anywhere in the batch."""
     tokens = _drawn_tokens(call)
     first: dict[Any, int] = {}
     for b in _uncertain_sequences(sequences):
