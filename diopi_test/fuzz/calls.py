@@ -37,7 +37,7 @@ def cases(draw: DrawFn, knowledge: ValidCallKnowledge, earlier: Case | None = No
         case = grow_case(draw, knowledge, case)
     origin = case.label.partition("-")[2].partition("#")[0]
     if not is_small_enough(knowledge, case, has_grown=has_grown):
-        raise IllegalError("it has too many elements")
+        raise IllegalError("the call has too many elements")
     case = with_forward_shapes(knowledge, case)
     label = f"{case.dtype.name}-{origin}#{draw(st.integers(0, 999))}"
     called_again = draw(st.booleans()) and not has_grown and not _result_follows_layout(knowledge, case)

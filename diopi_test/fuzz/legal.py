@@ -66,11 +66,11 @@ def compute_legal_case(knowledge: ValidCallKnowledge, case: Case) -> BaselineCas
         IllegalError: The call is invalid, or has no reference result.
     """
     if reason_open(knowledge.prototype, case):
-        raise IllegalError("PyTorch leaves it open")
+        raise IllegalError("PyTorch leaves the results of the call open")
     _check_arguments(knowledge, case)
     function = find_reference(knowledge.prototype.name)
     if function is None:
-        raise IllegalError("there is no reference")
+        raise IllegalError("the function has no reference")
     try:
         with limit_resources(SECONDS_OF_LARGE_CALLS if count_elements(case) > MAX_TOTAL_ELEMENTS else MAX_SECONDS):
             computed = compute_baseline_case(knowledge.prototype, case)
@@ -86,7 +86,7 @@ def compute_legal_case(knowledge: ValidCallKnowledge, case: Case) -> BaselineCas
     except TimeoutError as error:
         raise IllegalError("the reference takes too long") from error
     except (*FAILURES, MemoryError) as error:
-        raise IllegalError(f"the reference rejects it: {type(error).__name__}") from error
+        raise IllegalError(f"the reference rejects the call: {type(error).__name__}") from error
 
 
 def _check_arguments(knowledge: ValidCallKnowledge, case: Case) -> None:
@@ -131,7 +131,7 @@ def _check_results(knowledge: ValidCallKnowledge, case: Case, computed: Baseline
     results = [entry.values for value in computed.expected.values() for entry in expected_arrays(value)]
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
     if sum(array.size for array in (*tensors, *results)) > max(MAX_TOTAL_ELEMENTS, 2 * count_elements(case)):
-        raise IllegalError("it has too many elements")
+        raise IllegalError("the call has too many elements")
     max_rank = max((array.ndim for array in (*tensors, *results)), default=0)
     if not all(_satisfies_facts(p, case, max(max_rank, 1)) for p in knowledge.prototype.arguments):
         raise IllegalError("a fact of the prototype does not hold")
@@ -139,7 +139,7 @@ def _check_results(knowledge: ValidCallKnowledge, case: Case, computed: Baseline
         if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
             actual_shapes = [tensor.values.shape for tensor in tensors_in(computed.arguments[p.name])]
             if actual_shapes != [entry.values.shape for entry in expected_arrays(computed.expected[p.name])]:
-                raise IllegalError("a result in place has another shape")
+                raise IllegalError("a tensor that the call updates would get another shape")
     shapes = [array.shape for array in results]
     if not knowledge.prototype.elementwise and not relations_of(knowledge).are_satisfied(case.arguments, shapes):
         raise IllegalError(UNRELATED)
@@ -183,7 +183,7 @@ def with_forward_shapes(knowledge: ValidCallKnowledge, case: Case) -> Case:
         with limit_resources():
             shape = _forward_shape(forward, function, replace(case, arguments=arguments))
     except (*FAILURES, TimeoutError, MemoryError) as error:
-        raise IllegalError(f"the forward function rejects it: {type(error).__name__}") from error
+        raise IllegalError(f"the forward function rejects the call: {type(error).__name__}") from error
     return replace(case, arguments={**case.arguments, "grad_output": replace(gradient, shape=shape)})
 
 

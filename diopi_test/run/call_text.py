@@ -48,11 +48,12 @@ def case_text(loaded: LoadedCase, *, full: bool = False) -> Iterator[str]:
 def _describe_origin(loaded: LoadedCase) -> Iterator[str]:
     """Yield lines that describe how a case was derived from stored cases, and what the vendor must do in it."""
     if loaded.chain is not None:
-        yield "  these calls in flight at the same time, each with the results of its own case; the first one is shown:"
+        yield "  the calls of these cases are in flight at the same time; each must have the results of its case."
+        yield "  The first case is shown:"
         yield from (f"    {case.id}" for case in loaded.chain.cases)
         return
     if loaded.soak is not None:
-        yield f"  these calls, which alternate until {loaded.soak.count:,} calls are made; the first one is shown:"
+        yield f"  {loaded.soak.count:,} calls, in which these cases take turns. The first case is shown:"
         yield from (f"    {case.id}" for case in loaded.soak.cases)
         return
     if loaded.base is None:
@@ -61,23 +62,25 @@ def _describe_origin(loaded: LoadedCase) -> Iterator[str]:
     if loaded.flaw is not None:
         yield f"  the vendor must reject the call and change nothing: {loaded.flaw.text}"
     elif loaded.case.expected is loaded.base.expected or not _describe_sharing(loaded.case):
-        yield f"  must have the same results: {_explain_equal_results(loaded, loaded.base)}"
+        yield f"  must have the same results as that case: {_explain_equal_results(loaded, loaded.base)}"
     else:
-        yield f"  must have the results of the reference for its arguments: {_describe_sharing(loaded.case)}"
+        yield f"  must have the results of the reference for these arguments: {_describe_sharing(loaded.case)}"
     for before, after in (
         (loaded.base.arguments, loaded.case.arguments),
         (loaded.base.expected, loaded.case.expected),
     ):
         for name in [name for name in after if after[name] is not before.get(name)]:
-            yield f"  changed: {name} was {_describe_briefly(before.get(name))}, is {_describe_briefly(after[name])}"
+            yield f"  changed: {name} was {_describe_briefly(before.get(name))}, now {_describe_briefly(after[name])}"
 
 
 def _describe_sharing(case: BaselineCase) -> str:
     """Return sentences about the parameters that share memory; an empty string if none do."""
     sentences = [f"`{name}` is the tensor of `{argument}`." for name, argument in case.aliases.items()]
     if case.overlap is not None:
-        begin = f"begins {case.overlap.shift} elements after the beginning of `{case.overlap.first}`, in its storage"
-        sentences.append(f"`{case.overlap.second}` {begin}.")
+        first, second = case.overlap.first, case.overlap.second
+        sentences.append(
+            f"`{second}` begins {case.overlap.shift} elements after `{first}`, in the storage of `{first}`."
+        )
     return " ".join(sentences)
 
 
@@ -140,22 +143,23 @@ def _describe_result(parameter: Parameter, case: BaselineCase, is_negative: bool
 def _describe_accuracy(expected: Expected) -> Iterator[str]:
     """Yield sentences about the accuracy that a result must have."""
     if expected.needs_validator:
-        yield "one of several valid results; a validator decides whether a result is valid. For example"
+        yield "several results are valid, and a validator decides whether a result is valid; this is one valid result:"
     elif expected.budget is None:
-        yield "exact"
+        yield "must be exact"
     elif expected.budget.unit.size:
-        yield f"within a budget of {_budget_text(expected.budget, expected)}, K = {K:g} included"
+        yield f"accepted errors: {_budget_text(expected.budget, expected)}, K = {K:g} included"
     if expected.specified is not None:
-        yield f"{int(expected.specified.sum())} of {expected.specified.size} elements are specified"
+        number, size = int(expected.specified.sum()), expected.specified.size
+        yield f"{number} of {size} elements are specified; the others may have any value"
     if expected.flushed is not None:
-        yield "subnormal inputs may be taken for zero"
+        yield "the vendor may replace subnormal inputs by zero"
 
 
 def _budget_text(budget: Budget, expected: Expected) -> str:
-    """Return a description of the smallest, the median and the largest budget of the elements of a result.
+    """Return a description of the smallest, the median and the largest accepted error of the elements of a result.
 
-    Budgets are in ulps of the expected elements. If one is infinite in ulps (for an expected 0, whose ulp is extremely
-    small), all budgets are absolute numbers.
+    The errors are in ulps of the expected elements. If an error is infinite in ulps (for an expected 0, whose ulp is
+    extremely small), all errors are absolute numbers.
     """
     units, name = budget.to_ulps(expected.values, expected.dtype), " ulps"
     if np.isinf(units).any():
@@ -163,7 +167,7 @@ def _budget_text(budget: Budget, expected: Expected) -> str:
     with np.errstate(over="ignore"):
         budgets = np.sort(K * units, axis=None)
     least, median, largest = (f"{budgets[i]:.3g}" for i in (0, budgets.size // 2, -1))
-    return f"{least} (least), {median} (median), {largest} (most){name}"
+    return f"{least} (smallest), {median} (median), {largest} (largest){name}"
 
 
 def _describe_array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
