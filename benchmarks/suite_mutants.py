@@ -205,7 +205,7 @@ class Changes(ast.NodeVisitor):
 
 
 def modules(chapters: tuple[str, ...]) -> Iterator[Path]:
-    """Return the modules of the chapters, relative to the root."""
+    """Yield the modules of the chapters, relative to the root."""
     for chapter in chapters:
         for path in sorted((ROOT / "diopi_test" / chapter).rglob("*.py")):
             if not str(path.relative_to(ROOT)).startswith(REFERENCES):

@@ -248,7 +248,11 @@ def _check_arguments(inputs: Sequence[Input], mode: str, cores: int) -> None:
 
 
 def _to_jax_function(network: Any, weights: Any, inputs: Sequence[Input]) -> TracedFunction:
-    """Convert a JAX function or a PyTorch module to a function whose weights and results are flat sequences."""
+    """Return a JAX function or a PyTorch module as a function whose weights and results are flat sequences.
+
+    Raises:
+        CompileError: `weights` are passed with a PyTorch module, which contains its weights.
+    """
     if type(network).__module__.startswith("torch.") or hasattr(network, "state_dict"):
         from diopi_engine.aten.program import convert_program  # which needs PyTorch
 
@@ -296,7 +300,11 @@ def _without_source_locations() -> Iterator[None]:
 def _export_network(
     network: TracedFunction, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
 ) -> tuple[export.Exported, Sequence[Dependence]]:
-    """Return the lowered network, and how its outputs depend on the samples of a batch."""
+    """Return the lowered network, and how its outputs depend on the samples of a batch.
+
+    Raises:
+        CompileError: The network fails for the shapes and types of the inputs, or JAX can't export it.
+    """
     scope = export.SymbolicScope()
     sizes = [", ".join(map(str, binding.shape)) for binding in inputs]
     types = [numpy_type(binding.dtype) for binding in inputs]
@@ -316,7 +324,16 @@ def _export_network(
 
 
 def _describe_bindings(inputs: Sequence[Input], names: Sequence[str], exported: export.Exported) -> tuple[Binding, ...]:
-    """Return the bindings of the inputs, followed by those of the exported network's outputs."""
+    """Return the bindings of the inputs, followed by those of the exported network's outputs.
+
+    Args:
+        inputs: The inputs.
+        names: The names of the outputs; empty for `output0`, `output1`, ….
+        exported: The exported network.
+
+    Raises:
+        CompileError: The number of names is not the number of outputs.
+    """
     names = names or [f"output{n}" for n in range(len(exported.out_avals))]
     if len(names) != len(exported.out_avals):
         raise CompileError(f"{len(names)} outputs are named, the network has {len(exported.out_avals)}")

@@ -141,7 +141,7 @@ def _common_fields(name: str, data: bytes | memoryview) -> bytes:
 
 
 def _member_header(name: str, data: bytes | memoryview) -> bytes:
-    """Return the record that precedes the contents of a member."""
+    """Return the record that precedes the contents of a member; raise EngineFileError if the contents are too long."""
     if len(data) > LARGEST:
         raise EngineFileError(f"member {name} has {len(data)} bytes, expected at most {LARGEST}")
     return _MEMBER + _common_fields(name, data) + name.encode("ascii")

@@ -17,7 +17,10 @@ class ArrayAccess:
     """Access for implementations with NumPy arrays; they must not change the elements of their arguments."""
 
     def read(self, tensor: Tensor) -> Any:
-        """Return the elements of a tensor: a view if the host can address the memory, else a copy."""
+        """Return the elements of a tensor: a view if the host can address the memory, else a copy.
+
+        For a sparse tensor, return a list with the elements of each of its parts.
+        """
         if tensor.is_sparse:
             return [self.read(part) for part in tensor.parts]
         return tensor.view() if tensor.device.host_addressable else tensor.numpy()

@@ -33,7 +33,11 @@ def convert_to_integers(values: Any, dtype: np.dtype[Any], xp: Any = np) -> Any:
 
 
 def convert_array(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return `array` converted to `dtype`; complex numbers keep only the real part if `dtype` is real."""
+    """Return `array` converted to `dtype`.
+
+    Complex numbers keep only the real part if `dtype` is an integer or a real floating type. In bool, a complex number
+    is false only if both parts are 0.
+    """
     if array.dtype == dtype:
         return array
     if np.iscomplexobj(array) and dtype.kind not in "cb":

@@ -40,7 +40,11 @@ Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
 
 
 def split_results(prototype: Prototype, value: Any) -> Sequence[Any]:
-    """Return the return value of an implementation as a sequence with one value per result."""
+    """Return the return value of an implementation as a sequence with one value per result.
+
+    Raises:
+        TypeError: The number of values is not the number of results.
+    """
     values = (value,) if len(prototype.results) == 1 else tuple(value)
     if len(values) != len(prototype.results):
         raise TypeError(f"{len(values)} results were returned, the prototype has {len(prototype.results)}")

@@ -48,7 +48,11 @@ def pass_generator_state(adapter: Adapter, generator: str = "generator", probabi
         is_replay = probability is not None and prototype.is_gradient
 
         def call_with_state(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            """Call the implementation with the state of the generator, and advance the offset."""
+            """Return the results of the implementation for the state of the generator, and advance the offset.
+
+            Raises:
+                ValueError: The call draws random numbers with a probability, but has no generator.
+            """
             named_arguments = dict(zip(names, arguments, strict=True))
             draws = named_arguments.get("train", True) if probability is None else named_arguments[probability] != 0
             if probability is not None and draws and named_arguments[generator] is None:

@@ -16,7 +16,11 @@ VARIABLE = "DIOPI_PROGRAMS"
 
 
 def program_folder() -> Path | None:
-    """Return the folder for stored programs: that in `DIOPI_PROGRAMS`, or one in the user's cache; None for `off`."""
+    """Return the folder for stored programs: the value of `DIOPI_PROGRAMS`, or a folder in the user's cache.
+
+    Returns:
+        The folder; None if the variable has the value `off`.
+    """
     setting = os.environ.get(VARIABLE, "")
     if setting == "off":
         return None

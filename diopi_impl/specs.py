@@ -24,4 +24,5 @@ class ResultSpec:
 
 
 OutSpec = ResultSpec | tuple[ResultSpec, ...] | None
+"""The spec of a result, or of each tensor of an array; None for a result that the caller has not allocated."""
 """The spec of a single result, or of an array of results; None if the caller omits it or the callee allocates it."""

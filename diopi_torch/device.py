@@ -31,7 +31,11 @@ def is_initialized() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    """Return `_initialized`, which checkpoints read to find out whether the generator has a state."""
+    """Return `_initialized`, which checkpoints read to find out whether the generator has a state.
+
+    Raises:
+        AttributeError: Another attribute is read.
+    """
     if name == "_initialized":
         return is_initialized()
     raise AttributeError(f"module 'torch.{NAME}' has no attribute {name!r}")

@@ -265,7 +265,11 @@ class _CpuTransfer:
         return _map_tensors(self._tensor_to_device, returned)
 
     def _tensor_to_device(self, returned: torch.Tensor) -> torch.Tensor:
-        """Return the device's tensor for a returned CPU tensor: an argument, a view of an argument, or a copy."""
+        """Return the device's tensor for a returned CPU tensor: an argument, a view of an argument, or a copy.
+
+        Raises:
+            NotImplementedError: The device does not support the layout of the returned tensor.
+        """
         for tensor, host in self._pairs:
             if returned is host:
                 return tensor

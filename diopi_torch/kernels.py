@@ -89,7 +89,7 @@ def _empty(
     pin_memory: bool | None = None,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
-    """Allocate a tensor without initializing it."""
+    """Allocate a tensor without initializing it; raise RuntimeError, as PyTorch does, if the size overflows."""
     _check_device_and_pinning(device, pin_memory)
     strides = None
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
@@ -111,7 +111,7 @@ def _empty_strided(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
-    """Allocate a tensor with these strides without initializing it."""
+    """Allocate a tensor with these strides without initializing it; raise RuntimeError for invalid sizes or strides."""
     _check_device_and_pinning(device, pin_memory)
     if len(size) != len(stride):
         raise RuntimeError(

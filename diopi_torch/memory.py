@@ -111,7 +111,7 @@ class CachingAllocator:
             self._free_unused_segments()
 
     def close(self) -> None:
-        """Return all unused memory, because the device is about to be closed."""
+        """Free all unused memory, because the device is about to be closed."""
         self.empty_cache()
 
     def _take_returned_blocks(self) -> None:
@@ -182,7 +182,7 @@ class CheckingAllocator(CachingAllocator):
         return block
 
     def _check_and_give_back(self, block: MemoryBlock) -> None:
-        """Return a block to the allocator; raise FreedTwiceError if it is not in use."""
+        """Give a block back to the allocator; raise FreedTwiceError if it is not in use."""
         if self._used.pop(block.address, None) is None:
             raise FreedTwiceError(f"the block of {block.nbytes:,} bytes at {block.address:#x} was freed twice")
         self._returned.append(block)

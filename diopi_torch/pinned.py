@@ -36,7 +36,7 @@ def host_allocator() -> CachingAllocator:
 
 
 def _release(block: MemoryBlock) -> None:
-    """Return the block of a deleted tensor to the allocator."""
+    """Give the block of a deleted tensor back to the allocator."""
     _addresses.discard(block.address)
     host_allocator().give_back(block)
 

@@ -176,7 +176,7 @@ class DividingPool(Pool):
         self._recent[block.stream, block.nbytes].append(block)
 
     def take(self, size: int, stream: int) -> MemoryBlock | None:
-        """Remove the smallest block that may serve the request, divide it, and return its first part."""
+        """Remove the smallest block that may serve the request, divide it, and return its first part, or None."""
         recent = self._recent.get((stream, size))
         if recent:
             return recent.pop()

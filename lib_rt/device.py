@@ -127,7 +127,11 @@ class Device(Parent):
             self._replace_service(name, previous)
 
     def _replace_service(self, name: str, function: Any) -> Any:
-        """Register `function` for the service `name` (None for no function), and return the previous function."""
+        """Return the previous function of the service `name`, after registering `function` (None for no function).
+
+        Raises:
+            KeyError: There is no such service.
+        """
         if name not in _SERVICE_NUMBER:
             raise KeyError(f"{name!r} is not a runtime service; the services are {', '.join(_SERVICE_NUMBER)}")
         previous = ffi.new("diopirt_function_t*")

@@ -22,7 +22,7 @@ class Owner:
 
     @property
     def handle(self) -> Any:
-        """The C handle, a cffi pointer."""
+        """The C handle, a cffi pointer; raises ReleasedError after `close`."""
         if self._handle is None:
             raise ReleasedError(f"the {type(self).__name__.lower()} is closed")
         return self._handle

@@ -258,7 +258,7 @@ class Tensor(Owner):
 
     @property
     def handle(self) -> Any:
-        """The tensor's C handle, a cffi pointer."""
+        """The tensor's C handle, a cffi pointer; raises ReleasedError if the tensor or its context is closed."""
         if self._handle is None or self.context._handle is None:
             raise ReleasedError(f"the tensor of shape {self.shape} or its context is closed")
         return self._handle

@@ -166,7 +166,11 @@ def _interpret(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
 
 
 def _call_operator(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """Evaluate a call node: size arithmetic, an assertion (skipped), or an operator of the table."""
+    """Return the result of a call node: size arithmetic, an assertion (skipped), or an operator of the table.
+
+    Raises:
+        CompileError: The operator fails.
+    """
     if node.target in _SIZE_FUNCTIONS:
         return node.target(*arguments)
     name = _operator_name(node)

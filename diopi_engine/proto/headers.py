@@ -215,7 +215,13 @@ def _cpp_signature(function: FunctionDeclaration) -> str:
 
 @singledispatch
 def _c_text(declared: Declaration, *, comments: bool) -> str:
-    """Return the C text of a declaration that is not a function; `comments` adds the meaning of each member."""
+    """Return the C text of a declaration that is not a function; `comments` adds the meaning of each member.
+
+    The registered functions handle each class of declarations.
+
+    Raises:
+        TypeError: The object belongs to none of these classes.
+    """
     raise TypeError(f"{declared!r} is not a declaration")
 
 

@@ -95,7 +95,7 @@ class Cores:
         self.used |= mask
 
     def end_use(self, mask: int) -> None:
-        """Return the cores of a context after use. Retained cores stay retained."""
+        """Give back the cores of a context after use. Retained cores stay retained."""
         self.used &= ~mask
         self._lock_cores(mask & ~self.retained, fcntl.LOCK_UN)
 

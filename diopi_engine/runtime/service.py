@@ -60,7 +60,11 @@ def _wrap_implementation(function: FunctionDeclaration, fail: Any) -> Callable[.
     outputs = [n for n, parameter in enumerate(parameters) if is_output(parameter)]
 
     def receive(*values: Any) -> None:
-        """Convert the arguments, call the implementation and write its result; reject NULL outputs."""
+        """Convert the arguments, call the implementation and write its result; reject NULL outputs.
+
+        Raises:
+            InterfaceError: The address of an output is NULL.
+        """
         for n in outputs:
             if not values[n]:
                 raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
@@ -78,7 +82,11 @@ def _store_reason(fail: Any, reason: str) -> None:
 
 
 def _convert_argument(parameter: CParameter, value: Any) -> Any:
-    """Convert an argument from C to the object, enumerator or value that the implementation expects."""
+    """Return the object, enumerator or value that the implementation expects for an argument from C.
+
+    Raises:
+        InterfaceError: The handle belongs to another device than the current one, or the enumerator does not exist.
+    """
     if kind := _KINDS.get(parameter.type):
         found = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
         if found.device is not current_device():

@@ -103,7 +103,11 @@ def bind(call: TorchCall, equivalent: Equivalent, operator: Any) -> dict[str, An
 
 
 def _operator_arguments(call: TorchCall, equivalent: Equivalent, names: Sequence[str]) -> dict[str, Any]:
-    """Return the operator's arguments that follow from the function's arguments."""
+    """Return the operator's arguments, by name, that follow from the function's arguments.
+
+    Raises:
+        NoEquivalentError: The operator can't be called with the values of the function's arguments.
+    """
     arguments = {}
     base = lookup(equivalent.row.function)
     for name in sourced_arguments(base):

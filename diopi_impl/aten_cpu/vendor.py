@@ -179,7 +179,11 @@ def _as_results(call: TorchCall, returned: Any) -> Sequence[Any]:
 
 
 def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
-    """Compute the gradients of the operator with autograd: result grad_x is the gradient with respect to argument x."""
+    """Return the gradients that autograd computes: result grad_x is the gradient with respect to argument x.
+
+    Raises:
+        RejectedError: `grad_output` has another shape than the result of the operator.
+    """
     names = [p.name.removeprefix("grad_") for p in call.prototype.results]
     sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
     names = [sources.get(name, name) for name in names]

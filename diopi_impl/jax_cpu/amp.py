@@ -20,7 +20,8 @@ def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, 
     """Return the new loss scale and the new growth tracker, which counts steps without overflow.
 
     After an overflow, the scale is multiplied by `scale_backoff_factor`. After `growth_interval` steps without
-    overflow, it is multiplied by `scale_growth_factor`. In both cases the tracker restarts at 0.
+    overflow, it is multiplied by `scale_growth_factor`, unless it would become infinite. In both cases the tracker
+    restarts at 0.
     """
     overflowed, steps = (found_inf != 0).reshape(()), growth_tracker + 1
     is_growth_step = steps == growth_interval

@@ -21,7 +21,11 @@ HALF = tuple(to_numpy(dtype) for dtype in half)
 
 
 def convert_to_dtype(array: Array, dtype: Dtype) -> Array:
-    """Return `array` converted to `dtype`; complex numbers keep only the real part if `dtype` is real."""
+    """Return `array` converted to `dtype`.
+
+    Complex numbers keep only the real part if `dtype` is an integer or a real floating type. In bool, a complex number
+    is false only if both parts are 0.
+    """
     if dtype is Dtype.bool:
         return array != 0
     if category(dtype) < 3 and jnp.iscomplexobj(array):

@@ -24,7 +24,7 @@ from diopi_proto.types import Reduction
 
 
 def _reduce(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
-    """Return the reduced element losses; the mean divides by `divisor`, by default their number."""
+    """Return the element losses, or their sum or mean; the mean divides by `divisor`, by default their number."""
     if reduction == Reduction.none:
         return losses
     if reduction not in (Reduction.mean, Reduction.sum):
@@ -35,7 +35,7 @@ def _reduce(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
 
 
 def _vjp(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
-    """Return the gradient of `loss` at `input` for the gradient of the loss."""
+    """Return the gradient of `input`, from the gradient `grad_output` of the result of `loss`."""
     result, pull_back = jax.vjp(loss, input)
     gradient: Array = pull_back(grad_output.astype(result.dtype))[0]
     return gradient
@@ -83,7 +83,7 @@ def smooth_l1_loss(input, target, reduction, beta):
 
 @vendor.implements("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
-    """Return the gradient of input: (input − target) / β limited to ±1, times grad_output."""
+    """Return (input − target) / β limited to ±1, times the gradients of the element losses."""
     _check_beta(beta)
     d = input - target
     return jnp.where(jnp.abs(d) < beta, d / (beta or 1), jnp.sign(d)) * _element_gradient(grad_output, input, reduction)
@@ -99,7 +99,7 @@ def bce_loss(input, target, weight, reduction):
 
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(grad_output, input, target, weight, reduction):
-    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output."""
+    """Return w · (p − t) / max(p (1 − p), 1e-12), times the gradients of the element losses."""
     check_shapes(input.shape, target=target)
     slope = (input - target) / jnp.maximum(input * (1 - input), 1e-12)
     return _broadcast_weight(input, weight) * slope * _element_gradient(grad_output, input, reduction)
@@ -171,7 +171,10 @@ def _checked_classes(input: Array, target: Array, weight: Array | None) -> Array
 
 @vendor.implements("diopiNLLLossV2")
 def nll_loss_v2(input, target, weight, reduction, ignore_index):
-    """Return the loss and the sum of the weights; the sum is 0 without reduction, except for a single sample."""
+    """Return the loss of `nll_loss` and the sum of the weights of the targets.
+
+    The sum is 0 without reduction, except for a single sample.
+    """
     target = _checked_classes(input, target, weight)
     axis = min(1, input.ndim - 1)
     counts = (target != ignore_index) & (target >= 0) & (target < input.shape[axis])
@@ -187,7 +190,7 @@ def nll_loss_v2(input, target, weight, reduction, ignore_index):
 
 @vendor.implements("diopiNLLLoss")
 def nll_loss(input, target, weight, reduction, ignore_index):
-    """Return the reduced losses −w · input at the target class; the mean divides by the sum of weights."""
+    """Return the reduced losses −w · input at the target class; the mean divides by the sum of the weights w."""
     return nll_loss_v2(input, target, weight, reduction, ignore_index)[0]
 
 

@@ -289,7 +289,7 @@ def ones(size):
 
 @vendor.implements("diopiZeros")
 def zeros(size):
-    """Return zeros."""
+    """Return a tensor whose elements are 0."""
     return jnp.zeros(size)
 
 

@@ -140,7 +140,11 @@ def caller(prototype: Prototype, function: Any) -> Callable[[Context, Sequence[A
     boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, kinds.BOXED)]
 
     def call(context: Context, values: Sequence[Any]) -> Error:
-        """Convert the values, call the C function, and store its results in the boxes."""
+        """Return the error code of the C function for the converted values, and store its results in the boxes.
+
+        Raises:
+            ValueError: The number of values is not the number of parameters.
+        """
         if len(values) != len(marshallers):
             raise ValueError(f"the call has {len(values)} arguments, the prototype has {len(marshallers)}")
         arguments = []

@@ -124,7 +124,11 @@ def _parse(text: str, place: str, default_name: str) -> Numerics:
 
 
 def _read_bounds(name: str, tables: Any) -> tuple[ErrorBound, ...]:
-    """Return the error bounds of a function from a table or an array of tables."""
+    """Return the error bounds of a function from a table or an array of tables.
+
+    Raises:
+        NumericsError: No elementary function has this name, or a table is invalid.
+    """
     place = f"elementary.{name}"
     if name not in ELEMENTARY_FUNCTIONS:
         raise NumericsError(describe_choice("elementary", ELEMENTARY_FUNCTIONS, name))
@@ -133,7 +137,7 @@ def _read_bounds(name: str, tables: Any) -> tuple[ErrorBound, ...]:
 
 
 def _read_bound(place: str, table: Any) -> ErrorBound:
-    """Return an error bound from a table."""
+    """Return an error bound from a table; raise NumericsError with the place if the table is invalid."""
     if not isinstance(table, dict):
         raise NumericsError(f"{place}: expected a table such as {{ ulp = 2 }}, found {table!r}")
     _check_keys(table, ErrorBound, f"{place}.")

@@ -32,7 +32,7 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
     has_out, promotes = takes_out(function), bool(prototype.common_type)
 
     def call_with_tensors(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        """Call the function."""
+        """Call the function; raise UnsupportedDtypeError if PyTorch has no kernel for the element types."""
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         try:
             operands = _raise_zero_dim(arguments) if promotes else arguments

@@ -56,7 +56,11 @@ def find_torch_vendor(device_and_setup: str) -> TorchVendor:
 
 
 def _import_extension(name: str, device_type: str) -> None:
-    """Import the package that adds a type of device to PyTorch, if it is known and installed."""
+    """Import the package that adds a type of device to PyTorch, if it is known and installed.
+
+    Raises:
+        VendorError: The import of the installed package fails.
+    """
     module = EXTENSIONS.get(device_type)
     try:
         if module is not None:

@@ -26,7 +26,7 @@ def smooth_l1_loss(input, target, reduction, beta):
 
 @vendor.implements("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
-    """Return the gradient of input: (input − target) / β limited to ±1, times grad_output."""
+    """Return (input − target) / β limited to ±1, times grad_output, divided by the number of losses for the mean."""
     if beta < 0:  # PyTorch checks this only in the forward function
         raise ValueError(f"beta is {beta}, expected at least 0")
     if beta == 0:  # as torch.nn.functional does; the operator itself gives ±1 at the kink
@@ -44,7 +44,7 @@ def bce_loss(input, target, weight, reduction):
 
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(grad_output, input, target, weight, reduction):
-    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output."""
+    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output, divided by the number of losses for the mean."""
     if target.shape != input.shape:  # PyTorch checks this only in the forward function
         raise ValueError(f"target has shape {tuple(target.shape)}, expected {tuple(input.shape)}")
     return aten.binary_cross_entropy_backward(grad_output, input, target, weight, reduction)

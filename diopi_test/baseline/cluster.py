@@ -193,7 +193,11 @@ class Cluster:
         return bool(running)
 
     def _wait_for_any(self, running: Collection[Future[Any]]) -> Collection[Future[Any]]:
-        """Wait until at least one call is finished; return the finished calls."""
+        """Return the finished calls, after at least one has finished.
+
+        Raises:
+            ClusterError: The scheduler no longer responds, or the cluster has no worker for `WORKER_TIMEOUT`.
+        """
         from distributed import wait
 
         end = time.monotonic() + WORKER_TIMEOUT

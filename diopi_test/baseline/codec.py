@@ -177,7 +177,7 @@ def _read_choice(choices: tuple[Any, ...], value: Any, location: str) -> Any:
 
 
 def _read_float(value: Any, location: str) -> float:
-    """Read a number, or the text of an infinity or NaN."""
+    """Return a number, which JSON has as a number or as the text of an infinity or NaN; raise RecordError otherwise."""
     try:
         number = float(value) if type(value) is int or (type(value) is str and value in NONFINITE_TEXTS) else value
     except OverflowError as error:
@@ -193,7 +193,7 @@ def _check_type(kind: type[T], value: Any, location: str) -> T:
 
 
 def _read_date(value: Any, location: str) -> date:
-    """Read a date: a TOML date, or ISO 8601 text."""
+    """Return a date from a TOML date or ISO 8601 text; raise RecordError for other values."""
     with suppress(TypeError, ValueError):
         return value if type(value) is date else date.fromisoformat(value)
     raise RecordError(f"{location}: expected a date such as 2027-01-31, found {value!r}")

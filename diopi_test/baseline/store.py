@@ -320,7 +320,7 @@ class BaselineFile:
         return tuple(value) if isinstance(value, list) else value
 
     def _decode_expected(self, value: Any) -> Expected | list[Expected] | None:
-        """Return the expected result, or list of results, in a record of the index."""
+        """Return the expected result, or list of results, in a record of the index; None for an omitted result."""
         if value is None:
             return None
         if isinstance(value, list):

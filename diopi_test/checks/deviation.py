@@ -114,7 +114,10 @@ def derive_deviation(tensor: IncorrectTensor) -> Deviation:
 
 
 def _count_kinds(tensor: IncorrectTensor) -> tuple[dict[str, int], float | None]:
-    """Return the number of wrong elements of each kind, and the root mean square of rounding errors in units."""
+    """Return the number of wrong elements of each kind, and the root mean square of rounding errors in units.
+
+    The root mean square is None if no element has a rounding error, or if the tensor has no budget.
+    """
     total = int(tensor.is_wrong.sum())
     if not is_inexact(tensor.dtype):
         return {DeviationKind.wrong_value.value: total}, None

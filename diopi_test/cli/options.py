@@ -214,7 +214,7 @@ workers_option = click.option(
 
 
 def _require_distributed(context: click.Context, option: click.Parameter, address: str | None) -> str | None:
-    """Return the address of a cluster; raise click.BadParameter if Dask is not installed."""
+    """Return the address of a cluster, or None; raise click.BadParameter if Dask is not installed for an address."""
     if address is not None and find_spec("distributed") is None:
         raise click.BadParameter("Dask is not installed: pip install 'diopi[dask]'", context, option)
     return address

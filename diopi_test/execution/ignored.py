@@ -67,7 +67,7 @@ def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
 
 
 def _unchanged_result(value: BaselineTensor | None) -> Expected | None:
-    """Return the expected result of a tensor that the call neither reads nor updates: its own values."""
+    """Return the expected result of a tensor that the call neither reads nor updates: its own values, or None."""
     return value and Expected(values=widen(value.values, value.dtype), dtype=value.dtype, layout=value.layout)
 
 

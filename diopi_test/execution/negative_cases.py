@@ -206,7 +206,7 @@ def _is_further_operand(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _prevent_broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Give the operand a size that does not broadcast with the first operand."""
+    """Give the operand a size that does not broadcast with the first operand; None if there is no such size."""
     first = next(case.arguments[p.name] for p in prototype.parameters if p.is_tensor and p.is_argument)
     tensor = case.arguments[parameter.name]
     if tensor is None or first.values.ndim == 0 or first.values.shape[-1] < 2:

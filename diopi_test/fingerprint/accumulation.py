@@ -227,7 +227,11 @@ def _order(sums: Sums, top: int, bits: int) -> str:
         return f"not seen: the sum of {TERMS} times {unit:g} is wrong"
 
     def sizes(first: int, later: Sequence[int]) -> list[int]:
-        """Return the sizes of the smallest subtrees that contain `first` and each of `later`, as `trees.Sizes`."""
+        """Return the sizes of the smallest subtrees that contain `first` and each of `later`, as `trees.Sizes`.
+
+        Raises:
+            NoTreeError: The measured sums do not follow from a tree of additions.
+        """
         rows = np.full((len(later), TERMS), unit)
         rows[:, first] = 2.0**top
         rows[np.arange(len(later)), list(later)] = -(2.0**top)

@@ -65,7 +65,7 @@ def _pool(call: CallDraft) -> None:
 
 
 def _cdist(call: CallDraft) -> None:
-    """Translate the name of the compute mode to its number."""
+    """Translate the name of the compute mode to its number; raise EntryError for an unknown name."""
     mode = call.values.get("compute_mode")
     if isinstance(mode, str):
         if mode not in COMPUTE_MODES:
@@ -74,7 +74,11 @@ def _cdist(call: CallDraft) -> None:
 
 
 def _expand(call: CallDraft) -> None:
-    """Replace each size of −1 by the size of the input at this axis; the input's axes are the last of the result."""
+    """Replace each size of −1 by the size of the input at this axis; the input's axes are the last of the result.
+
+    Raises:
+        EntryError: The input does not have an axis with the size −1.
+    """
     name = next((name for name in ("size", "shape") if name in call.result_attributes), None)
     requested, spec = call.result_attributes.get(name or ""), call.values.get("input")
     if name is None or not isinstance(requested, list | tuple) or not isinstance(spec, TensorSpec):
@@ -88,7 +92,11 @@ def _expand(call: CallDraft) -> None:
 
 
 def _slice(call: CallDraft) -> None:
-    """Translate the index, a Python slice, to start, end and step; a missing part selects all elements of the axis."""
+    """Translate the index, a Python slice, to start, end and step; a missing part selects all elements of the axis.
+
+    Raises:
+        EntryError: The index is not a slice.
+    """
     index = call.unmatched.pop("index", None)
     values, spec = call.values, call.values.get("input")
     if isinstance(index, slice):

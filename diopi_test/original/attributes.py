@@ -133,7 +133,11 @@ def convert_attribute(prototype: Prototype, parameter: Parameter, value: Any) ->
 
 
 def _member(kind: Any, parameter: Parameter, value: Any) -> Any:
-    """Return the member of an enumeration with this name or number; None stands for the member `none`."""
+    """Return the member of an enumeration with this name or number; None stands for the member `none`.
+
+    Raises:
+        EntryError: The enumeration has no such member.
+    """
     if type(value) is int and value in [int(member) for member in kind]:
         return kind(value)
     name = "none" if value is None else value
@@ -143,7 +147,11 @@ def _member(kind: Any, parameter: Parameter, value: Any) -> Any:
 
 
 def _size(prototype: Prototype, parameter: Parameter, value: Any) -> tuple[int, ...]:
-    """Return a list attribute as a tuple: empty for None, and a single number once per axis of the window."""
+    """Return a list attribute as a tuple: empty for None, and a single number once per axis of the window.
+
+    Raises:
+        EntryError: The value is neither an integer nor a list of integers.
+    """
     window = re.search(r"([123])d", prototype.base)
     axes = int(window[1]) if window else _AXES_OF_WINDOW.get(prototype.base, 1)
     axes = axes if parameter.name in _LIST_OF_WINDOW else 1

@@ -196,7 +196,14 @@ def _parse_tensors(content: Mapping[str, Any]) -> TensorArguments:
 
 
 def _parse_counts(value: Any) -> tuple[int, int] | None:
-    """Parse `gen_num_range`, the bounds of an array's length: at least the first number, less than the second."""
+    """Return the bounds of an array's length from `gen_num_range`: at least the first number, less than the second.
+
+    Returns:
+        The two numbers; None if the entry has no bounds.
+
+    Raises:
+        EntryError: The value is not two integers in increasing order.
+    """
     match value:
         case None | [] | ():
             return None

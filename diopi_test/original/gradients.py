@@ -51,7 +51,10 @@ forward call.
 
 
 def gradient_of(forward: Prototype) -> str | None:
-    """Return the backward function of a function; a pooling may have the backward function of its form with indices."""
+    """Return the name of the backward function of a function, or None.
+
+    A pooling function may have the backward function of its form with indices.
+    """
     with_indices = prototypes().get(f"{forward.name}WithIndices")
     return forward.backward or (with_indices.backward if with_indices else None)
 

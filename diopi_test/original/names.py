@@ -86,7 +86,10 @@ class Meaning:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def entry(self, name: str) -> tuple[str, int] | None:
-        """Return the array of tensors that has `name` as an entry, and the index: `idx2` is entry 1 of `indices`."""
+        """Return the array of tensors that has `name` as an entry, and the index; None if there is none.
+
+        For example, `idx2` is entry 1 of `indices`.
+        """
         found = re.fullmatch(r"([a-z]+?)_?([1-9])", name)
         if found is None:
             return None

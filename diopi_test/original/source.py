@@ -326,7 +326,7 @@ class _Reader:
 
     @staticmethod
     def _constant(name: str) -> Any:
-        """Return the value of a known dotted name, such as `np.float32` or a generator."""
+        """Return the value of a known dotted name, such as `np.float32` or a generator; else raise NoDataError."""
         if name in _CONSTANTS:
             return _CONSTANTS[name]
         if name.startswith("Genfunc."):

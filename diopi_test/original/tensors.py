@@ -60,7 +60,11 @@ def tensor_argument(
 
 
 def _shapes_of_array(parameter: Parameter, tensors: TensorArguments, number: int) -> Sequence[Any]:
-    """Return the shape of each tensor in an array of tensors. The entry may state a single shape for all of them."""
+    """Return the shape of each tensor in an array of tensors. The entry may state a single shape for all of them.
+
+    Raises:
+        EntryError: The entry does not state shapes.
+    """
     # The original suite chooses the length of such an array at random. Here consecutive cases use consecutive lengths.
     shape = tensors.shapes[number] if tensors.shapes is not None else None
     if not isinstance(shape, list | tuple) or (tensors.counts is None and all(type(size) is int for size in shape)):
@@ -74,7 +78,11 @@ def _shapes_of_array(parameter: Parameter, tensors: TensorArguments, number: int
 def single_tensor(
     prototype: Prototype, parameter: Parameter, tensors: TensorArguments, entry: ConfigEntry, number: int, dtype: Dtype
 ) -> TensorSpec | None:
-    """Return a single tensor argument, or None if the tensor is omitted. See `tensor_argument` for the parameters."""
+    """Return a single tensor argument, or None if the tensor is omitted. See `tensor_argument` for the parameters.
+
+    Raises:
+        EntryError: The entry has neither a shape nor a value for the tensor.
+    """
     if tensors.values is not None:
         if tensors.values[number] is None:
             return None

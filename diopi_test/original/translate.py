@@ -319,7 +319,11 @@ def _case_of(meaning: Meaning, entry: ConfigEntry, number: int, dtypes: Mapping[
 
 
 def _form(call: CallDraft) -> Prototype:
-    """Return the function, or its scalar form if an argument is a number instead of a tensor."""
+    """Return the function, or its scalar form if an argument is a number instead of a tensor.
+
+    Raises:
+        EntryError: An argument is a number, but the function has no scalar form.
+    """
     prototype, values = call.prototype, call.values
     numbers = [p for p in prototype.arguments if p.is_tensor and isinstance(values.get(p.name), bool | int | float)]
     if not numbers or prototype.form != "plain":
@@ -437,7 +441,11 @@ def _is_shape_chosen(prototype: Prototype, result: Parameter) -> bool:
 
 
 def _reduced_shape(prototype: Prototype, arguments: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the shape of a reduction that keeps the reduced axes with size 1."""
+    """Return the shape of a reduction that keeps the reduced axes with size 1.
+
+    Raises:
+        EntryError: The function is not a reduction of a tensor along `dim`.
+    """
     reduced, axes = next(iter(arguments.values())), arguments.get("dim")
     if "dim" not in arguments or not isinstance(reduced, TensorSpec):
         raise EntryError(f"{prototype.name} has no argument 'keepdim'")
@@ -447,7 +455,11 @@ def _reduced_shape(prototype: Prototype, arguments: Mapping[str, Any]) -> tuple[
 
 
 def _argument(prototype: Prototype, parameter: Parameter, values: Mapping[str, Any]) -> Any:
-    """Return an argument of a case: the value of the entry, or PyTorch's default value."""
+    """Return an argument of a case: the value of the entry, or PyTorch's default value.
+
+    Raises:
+        EntryError: A required tensor is missing.
+    """
     name, kind = parameter.name, parameter.annotation
     if issubclass(kind, kinds.Generator):
         return SEED

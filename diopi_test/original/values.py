@@ -93,7 +93,11 @@ def specify_values(values: Any) -> tuple[tuple[int, ...], FixedValues]:
 
 
 def _integers(parameters: Mapping[str, Any]) -> NamedDomain:
-    """Return the domain of integers from `low` to below `high`; as in NumPy and PyTorch, a single number is `high`."""
+    """Return the domain of integers from `low` to below `high`; as in NumPy and PyTorch, a single number is `high`.
+
+    Raises:
+        EntryError: The range is empty.
+    """
     low, high = (_number(parameters, name, place, None) for name, place in (("low", "0"), ("high", "1")))
     if high is None:
         low, high = (0, low) if low is not None else INTEGERS

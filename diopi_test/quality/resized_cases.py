@@ -171,7 +171,11 @@ def _align_greedily(prototype: Prototype, case: Case, kind: str, attributes: Att
 
 
 def _align_by_factor(prototype: Prototype, case: Case, kind: str, attributes: Attributes) -> _Candidate | None:
-    """Return a resizing in which all sizes of the axes to align are multiplied by 16, which preserves their ratios."""
+    """Return a resizing in which all sizes of the axes to align are multiplied by 16, which preserves their ratios.
+
+    Returns:
+        The resizing; None if the case has no such axes, or if the resized case can't be computed.
+    """
     sizes = {size: size * VECTOR for size, is_preferred in _replaceable_sizes(case, kind) if is_preferred}
     derivation = resized.SizeReplacement(label=kind, base=case.label, sizes=sizes, attributes=attributes)
     computed = _draw(prototype, case, derivation) if sizes else None
@@ -181,7 +185,11 @@ def _align_by_factor(prototype: Prototype, case: Case, kind: str, attributes: At
 
 
 def _aligned_axis(shape: tuple[int, ...], kind: str) -> int | None:
-    """Return the axis of a tensor that a kind of case aligns: the last one, or the channels of three axes or more."""
+    """Return the axis of a tensor that a kind of case aligns: the last axis, or axis 1 for the channels.
+
+    Returns:
+        The axis; None for a tensor without axes, or for the channels of a tensor with less than three axes.
+    """
     if kind == resized.CHANNELS_OF_16:
         return 1 if len(shape) > 2 else None
     return len(shape) - 1 if shape else None

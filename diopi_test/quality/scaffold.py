@@ -142,7 +142,11 @@ def places_to_fill_in(contents: Mapping[Path, str]) -> Iterator[tuple[Path, int,
 
 
 def make_declarations(tree: Path, request: ScaffoldRequest) -> tuple[ScaffoldDeclaration, ScaffoldDeclaration | None]:
-    """Return the declaration of a function and of its gradient function; the latter is None without a gradient."""
+    """Return the declaration of a function and of its gradient function; the latter is None without a gradient.
+
+    Raises:
+        ValueError: The family does not declare the function that the new function is modeled on.
+    """
     if request.like is None:
         source, like = ELEMENTWISE_PROTOTYPE, "diopiExample"
     else:
@@ -235,7 +239,11 @@ def _append_to_module(
 
 
 def _module_path(tree: Path, request: ScaffoldRequest, part: str) -> str:
-    """Return the path of the family's module in a part of the project."""
+    """Return the path of the family's module in a part of the project.
+
+    Raises:
+        ValueError: The family is a package there, and the request names none of its modules.
+    """
     if (tree / f"{part}/{request.family}.py").is_file():
         return f"{part}/{request.family}.py"
     modules = sorted(path.stem for path in (tree / part / request.family).glob("[a-z]*.py"))

@@ -162,7 +162,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Return a line that names the seed."""
+    """Return a line that names the seed; None if the cases are not shuffled."""
     return f"diopi: cases shuffled with --shuffle {config.stash[_seed_key]}" if _seed_key in config.stash else None
 
 
@@ -193,7 +193,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return a collector for a baseline file."""
+    """Return a collector for a baseline file; None for other files."""
     return BaselineCollector.from_parent(parent, path=file_path) if file_path.suffix == SUFFIX else None
 
 
@@ -227,7 +227,7 @@ class CaseItem(pytest.Item):
         return item
 
     def runtest(self) -> None:
-        """Run the case and turn its verdict into pytest's terms."""
+        """Run the case; skip the test, expect its failure, or raise CaseFailedError, according to the verdict."""
         try:
             executor = executor_of(self.config)
             policy = self.config.stash[_policy_key]
@@ -272,7 +272,7 @@ class BaselineCollector(pytest.File):
     """A baseline file whose items are its stored and derived cases."""
 
     def collect(self) -> Iterable[pytest.Item]:
-        """Yield an item for each case."""
+        """Yield an item for each case; raise CollectError if the baseline file is unusable."""
         level = LEVELS.get(self.path.parent.name)
         if level is not None and level.is_drawn:
             self.config.stash[_drawn_key] = True

@@ -308,7 +308,7 @@ class LogContent:
             raise LogError(f"a line of kind {entry.kind} in {self.path} is malformed: {error}") from error
 
     def _take_content(self, entry: LogRecord) -> None:
-        """Add a line of the log according to its kind."""
+        """Add a line of the log according to its kind; raise LogError if the line begins a second run."""
         match entry.kind:
             case "case":
                 self._take_case(from_json(CaseRecord, upgrade_case(entry.content)))

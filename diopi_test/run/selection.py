@@ -272,7 +272,7 @@ class Selection:
 
     @cached_property
     def _keywords(self) -> Keywords | None:
-        """Parse the expression of option `-k`."""
+        """The parsed expression of option `-k`; None without the option."""
         return Keywords(self.expression) if self.expression and self.expression.strip() else None
 
     @cached_property

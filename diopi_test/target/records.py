@@ -92,7 +92,11 @@ class WordReader:
         self._position = 0
 
     def data(self, size: int) -> memoryview:
-        """Return the next `size` bytes, and skip their padding to a whole word."""
+        """Return the next `size` bytes, and skip their padding to a whole word.
+
+        Raises:
+            TargetFileError: The record ends before.
+        """
         if size < 0 or size > len(self._content) - self._position:
             raise TargetFileError(f"a record has {len(self._content)} bytes, fewer than its content needs")
         found = self._content[self._position : self._position + size]

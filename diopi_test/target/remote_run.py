@@ -262,11 +262,11 @@ class TargetRun:
             self._results.changed.notify_all()
 
     def wait_for_vendor(self) -> None:
-        """Return when the description of the vendor has arrived; raise TargetError if the run fails before."""
+        """Wait until the description of the vendor has arrived; raise TargetError if the run fails before."""
         self._wait(lambda: self._results.has_vendor)
 
     def wait_for(self, cases: Iterable[str]) -> None:
-        """Return when all results of cases have arrived, or when the run was canceled.
+        """Wait until all results of cases have arrived, or until the run is canceled.
 
         Args:
             cases: The IDs of the cases. Cases that are not in the bundle are ignored.
@@ -278,11 +278,11 @@ class TargetRun:
         self._wait(lambda: self._results.is_complete or self._results.place[0] > last)
 
     def wait_for_end(self) -> None:
-        """Return when all results have arrived; raise TargetError if the run fails before."""
+        """Wait until all results have arrived; raise TargetError if the run fails before."""
         self._wait(lambda: self._results.is_complete)
 
     def _wait(self, is_fulfilled: Callable[[], bool]) -> None:
-        """Return when a condition is fulfilled or the run has ended; raise TargetError if it failed before."""
+        """Wait until a condition is fulfilled or the run has ended; raise TargetError if it failed before."""
         changed = self._results.changed
         with changed:
             while not changed.wait_for(lambda: is_fulfilled() or self._has_ended, CHECK_SECONDS):
@@ -340,7 +340,11 @@ class _RemoteRuns:
             self._is_canceled.wait(min(LONGEST_PAUSE, FIRST_PAUSE * 2**fruitless))
 
     def _run_once(self) -> str:
-        """Start the runner after the last complete group, store its results, and return its standard error as text."""
+        """Return why the runner ended, which starts after the last complete group and whose results are stored.
+
+        Raises:
+            TargetError: The runner can't run the cases.
+        """
         place = position, group = self._results.place
         start = f"--start-at {position} {group}" if position else ""
         kill = "if [ -f pid ]; then kill $(cat pid) 2>/dev/null; fi"

@@ -73,7 +73,11 @@ def _arguments(node: Node, operator: torch._ops.OpOverload, values: Values) -> d
 
 
 def _result_slots(builder: ProgramBuilder, examples: Any) -> Any:
-    """Return new slots with the shapes and element types of example results: a tensor, a list of tensors, or None."""
+    """Return new slots with the shapes and element types of example results: a tensor, a list of tensors, or None.
+
+    Raises:
+        NotMappedError: A result is a number.
+    """
     if isinstance(examples, list | tuple):
         return [_result_slots(builder, example) for example in examples]
     if examples is None:
@@ -84,7 +88,7 @@ def _result_slots(builder: ProgramBuilder, examples: Any) -> Any:
 
 
 def _replace_nodes(value: Any, values: Values) -> Any:
-    """Return an argument with slots in place of nodes."""
+    """Return an argument with slots in place of nodes; raise NotMappedError for a size that varies between calls."""
     if isinstance(value, Node):
         return values[value]
     if isinstance(value, torch.SymInt):

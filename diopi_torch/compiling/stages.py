@@ -256,7 +256,7 @@ def _operator(node: Node) -> str | None:
 
 
 def _add_example(builder: ProgramBuilder, example: Any) -> Any:
-    """Return slots of new inputs for an example value: a tensor or a list of tensors."""
+    """Return slots of new inputs for an example value, a tensor or a list; raise NotMappedError for other values."""
     if isinstance(example, list | tuple):
         return [_add_example(builder, entry) for entry in example]
     if not isinstance(example, torch.Tensor):

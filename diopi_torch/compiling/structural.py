@@ -31,7 +31,7 @@ def _reshape(builder: ProgramBuilder, arguments: Arguments, example: torch.Tenso
 
 
 def _cast(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Convert the first argument to the element type of the result."""
+    """Convert the first argument to the element type of the result; raise NotMappedError for a copy to the CPU."""
     source = next(iter(arguments.values()))
     if example.device.type == "cpu":
         raise NotMappedError("a copy to the CPU")
@@ -104,7 +104,11 @@ def _fill(value: Any) -> Structural:
     """
 
     def fill(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-        """Fill an array of the form of the example."""
+        """Return an array that has the form of the example and is filled with a number.
+
+        Raises:
+            NotMappedError: The array is on the CPU, or the value is not a number.
+        """
         if example.device.type == "cpu":
             raise NotMappedError("a tensor of the CPU")
         number = arguments[value] if isinstance(value, str) else value

@@ -54,7 +54,11 @@ def enable() -> None:
 
 @cache
 def import_for_cpu() -> Any:
-    """Import the library as if the CPU were one of its devices, and return it."""
+    """Import the library as if the CPU were one of its devices, and return it.
+
+    Raises:
+        ImportError: The library is not installed.
+    """
     spec = find_spec("flag_gems")
     if spec is None or spec.origin is None or spec.loader is None:
         raise ImportError("flag_gems is not installed: pip install --no-deps flag_gems==5.0.2")

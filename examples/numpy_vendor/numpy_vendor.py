@@ -54,7 +54,7 @@ class HostDevice:
         """Destroy a stream; all work on the stream is done before this call."""
 
     def stream_sync(self, stream: int) -> None:
-        """Return when all work on the stream is done, which is always the case here."""
+        """Wait until all work on the stream is done, which is always the case here."""
 
     def copy(self, stream: int, destination: int, source: int, nbytes: int) -> None:
         """Enqueue a copy; a device may return before the copy is done. There is one function per direction."""

@@ -64,7 +64,11 @@ class LeasedForkServer:
         self._server.close()
 
     def _end_workers(self) -> None:
-        """Kill the workers, as the end of a fork server does, and wait until the fork server has noticed."""
+        """Kill the workers, as the end of a fork server does, and wait until the fork server has noticed.
+
+        Raises:
+            ForkServerError: The fork server does not notice the end of the workers in `END_SECONDS`.
+        """
         for worker in self._workers.values():
             self._server.signal(worker, signal.SIGKILL)
         deadline = time.monotonic() + END_SECONDS
@@ -92,7 +96,7 @@ class ForkServerPool:
         return LeasedForkServer(self, key, self._idle.pop(key, None) or ForkServer())
 
     def give_back(self, key: Hashable, server: ForkServer) -> None:
-        """Return a fork server to the pool; close the oldest one if there are too many."""
+        """Put a fork server back into the pool; close the oldest one if there are too many."""
         if key in self._idle:
             server.close()
             return

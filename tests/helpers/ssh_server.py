@@ -61,7 +61,7 @@ def start_ssh_server(folder: Path) -> Iterator[str]:
 
 
 def _require_login(command: list[str], log: Path) -> None:
-    """Return when the server accepts a login; skip the test if it does not."""
+    """Wait until the server accepts a login; skip the test if it does not."""
     deadline = time.monotonic() + 20
     while subprocess.run([*command, "true"], capture_output=True).returncode:
         if time.monotonic() > deadline:

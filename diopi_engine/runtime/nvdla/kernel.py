@@ -75,7 +75,7 @@ class DeviceMemory:
             return self._program
 
     def mark_free(self) -> None:
-        """Return the bytes to the heap; the caller holds `HANDLES.lock`.
+        """Give the bytes back to the heap; the caller holds `HANDLES.lock`.
 
         A running task can still use the bytes, because the process keeps them while an array refers to them.
         """

@@ -109,7 +109,11 @@ def _saved_statistics(
 
 
 def _saved_generator(dropout_mask: Array | None, dropout_p: float) -> Array:
-    """Return the generator's state that the forward call saved."""
+    """Return the generator's state that the forward call saved; zeros without dropout.
+
+    Raises:
+        ValueError: The call has dropout but no mask.
+    """
     if not dropout_p:
         return jnp.zeros(2, jnp.uint64)
     if dropout_mask is None:
@@ -118,7 +122,7 @@ def _saved_generator(dropout_mask: Array | None, dropout_p: float) -> Array:
 
 
 def _saved_lse(softmax_max: Array, softmax_sum: Array, statistics: Sequence[int]) -> Array:
-    """Return the logsumexp for the saved maxima and sums."""
+    """Return the logsumexp for the saved maxima and sums; ∞ where the sum is 0."""
     check_shapes((*statistics, STATISTIC_COPIES), softmax_max=softmax_max, softmax_sum=softmax_sum)
     return jnp.where(softmax_sum > 0, softmax_max + jnp.log(softmax_sum), jnp.inf)[..., 0]
 

@@ -11,7 +11,10 @@ from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
 def batched_rows(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows]:
-    """Return the rows if each batch entry is a sequence; queries align with the last keys, or with the first keys."""
+    """Return the rows of queries and keys if each batch entry is a sequence.
+
+    The queries align with the last keys, or with the first keys if `top_left`.
+    """
     (batch, queries), keys = q.shape[:2], k.shape[1]
     first = 0 if top_left else keys - queries
     positions = jnp.arange(queries) + first, jnp.arange(keys)
@@ -20,7 +23,14 @@ def batched_rows(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows
 
 
 def packed_rows(q: Array, k: Array, begins: tuple[Array, Array], top_left: bool = False) -> tuple[Rows, Rows]:
-    """Return the rows of packed sequences; `begins` are the starts of queries and keys, with the total length last."""
+    """Return the rows of queries and keys of packed sequences.
+
+    Args:
+        q: the queries.
+        k: the keys.
+        begins: the first rows of the sequences of queries and of keys, each followed by the total number of rows.
+        top_left: whether queries align with the first keys instead of the last keys.
+    """
     check_shapes(begins[0].shape, cum_seq_kv=begins[1])
     lengths = [jnp.diff(x) for x in begins]
     first = jnp.zeros_like(lengths[0]) if top_left else lengths[1] - lengths[0]

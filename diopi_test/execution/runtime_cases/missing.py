@@ -46,7 +46,7 @@ def each_missing_function_has_its_own_error(vendor: BaseVendor) -> None:
 
 
 def _check_missing(device: Device, name: str, expected: Error, call: Callable[[], object]) -> None:
-    """Check that a call fails with the expected error code while a runtime function is unregistered."""
+    """Raise RuntimeCaseError unless a call fails with the expected code while a runtime function is unregistered."""
     try:
         with device.unregistered(name):
             call()

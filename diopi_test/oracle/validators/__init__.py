@@ -85,7 +85,11 @@ def validates(*names: str) -> Callable[[V], V]:
     """
 
     def register(validator: V) -> V:
-        """Enter `validator` into the registry under each name, and return it unchanged."""
+        """Return `validator` unchanged, after entering it into the registry under each name.
+
+        Raises:
+            ValueError: A name already has a validator.
+        """
         for name in names:
             if name in _validators:
                 raise ValueError(f"{name} has two validators; a function has at most one")

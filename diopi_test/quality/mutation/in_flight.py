@@ -115,13 +115,13 @@ class QueueingVendor(CaseTakingVendor):
                     queue.popleft()()
 
     def _synchronize(self, stream: int) -> int | None:
-        """Execute the queued work, then synchronize the stream."""
+        """Execute the queued work, then synchronize the stream; return the error code of the runtime."""
         self._execute()
         assert self._runtime.stream_sync is not None
         return self._runtime.stream_sync(stream)
 
     def _copy_back(self, stream: int, destination: int, source: int, nbytes: int) -> int | None:
-        """Execute the queued work, then copy to the host."""
+        """Execute the queued work, then copy to the host; return the error code of the runtime."""
         self._execute()
         assert self._runtime.d2h is not None
         return self._runtime.d2h(stream, destination, source, nbytes)
@@ -158,7 +158,8 @@ def run_queue_mutant(
         chains: the chains by label.
 
     Returns:
-        The number of chains by effect, and the label of the chain that killed the mutant with the failed checks.
+        The number of chains by effect, and the label of the chain that killed the mutant with the failed checks; None
+        instead of the latter if the mutant survived.
     """
     effects: Counter[Effect] = Counter()
     for label, chain in chains:

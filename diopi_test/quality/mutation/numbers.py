@@ -224,7 +224,11 @@ def _skip_integer_conversion(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _round_converted_scalars(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the scalars with fractions rounded to integers, although the conversion to an integer type truncates."""
+    """Return the scalars with fractions rounded to integers, although the conversion to an integer type truncates.
+
+    Returns:
+        The changed scalars by name; None if no scalar changes.
+    """
     if not _takes_integers(case):
         return None
     plain = case.plain_arguments()

@@ -179,7 +179,7 @@ def _replace_elements(find_indices: FindIndices, values: Callable[[Array], Array
     """
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
-        """Return the array with the selected elements replaced."""
+        """Return the array with the selected elements replaced; None if no element of this shape is selected."""
         if (places := find_indices(array.shape)) is None:
             return None
         flat = array.flatten()

@@ -94,7 +94,7 @@ def _optional_columns(cases: Sequence[CaseRecord]) -> Mapping[str, Any]:
 
 
 def _operators(report: Report) -> Mapping[str, Any] | None:
-    """Return how many overrides of a library were used, and the operators of each function, if any were recorded."""
+    """Return how many overrides of a library were used, and the operators of each function; None without a record."""
     summary = summarize_overrides(report)
     if summary is None:
         return None

@@ -315,7 +315,11 @@ def _parse_number(text: str) -> complex | None:
 
 
 def _count_agreeing_bits(difference: Difference) -> float | None:
-    """Return the number of leading bits in which the worst element agrees with the expected one; see `Finding`."""
+    """Return the number of leading bits in which the worst element agrees with the expected one; see `Finding`.
+
+    Returns:
+        The number of bits; None if a number is not finite, the expected number is 0, or both are equal.
+    """
     actual, expected = _parse_number(difference.actual), _parse_number(difference.expected)
     if actual is None or not expected or not (cmath.isfinite(actual) and cmath.isfinite(expected)):
         return None

@@ -85,7 +85,11 @@ class Evaluator:
         self._vendor.receive()
 
     def _pass_on(self) -> dict[str, Any]:
-        """Receive a message of the vendor's process, send it to the executor, and return it."""
+        """Return the next message of the vendor's process, after sending it to the executor.
+
+        Raises:
+            DisconnectedError: The vendor's process has ended.
+        """
         message = self._vendor.receive()
         if message is None:
             raise DisconnectedError("the vendor's process has ended")
@@ -97,7 +101,11 @@ class Evaluator:
         self._channel.sendall(frame(message))
 
     def _receive_tasks(self) -> Iterator[Any]:
-        """Yield the lists of tasks that the executor sends, until it closes the connection."""
+        """Yield the lists of tasks that the executor sends, until it closes the connection.
+
+        Raises:
+            DisconnectedError: The vendor's process has ended.
+        """
         reader = MessageReader()
         while True:
             ready, _, _ = select([self._channel, self._vendor.channel], [], [])

@@ -396,7 +396,7 @@ class Executor:
             self.notes.append(append_output(text, output))
 
     def _put_back(self, worker: _Worker) -> None:
-        """Return the unfinished cases of a worker that has ended to the queues."""
+        """Put the unfinished cases of a worker that has ended back into the queues."""
         if worker.work and worker.repetition is not None:
             scheduled = worker.work.popleft()
             self._repetitions.put_back(scheduled, worker.repetition)

@@ -201,7 +201,11 @@ class ForkServer:
         return WorkerProcess(number, ours, output)
 
     def _started(self, command: bytes, files: Sequence[int]) -> int:
-        """Send the command that starts a process, and return the number of the process."""
+        """Return the number of the process that the fork server starts for a command.
+
+        Raises:
+            ForkServerError: The fork server has ended.
+        """
         self._control.settimeout(SEND_SECONDS)
         try:
             socket.send_fds(self._control, [command], files)

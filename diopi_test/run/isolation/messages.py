@@ -58,7 +58,11 @@ class MessageReader:
                 raise MessageError(f"a message is no JSON: {error}") from error
 
     def _next_content(self) -> bytes | None:
-        """Remove and return the content of the first frame; None if the frame is not complete."""
+        """Return the content of the first frame and remove the frame; None if the frame is not complete.
+
+        Raises:
+            MessageError: The frame is damaged or too long.
+        """
         begun = bytes(self._buffer[: len(MAGIC)])
         if not MAGIC.startswith(begun):
             raise MessageError(f"a message begins with {begun!r}, expected {MAGIC!r}")

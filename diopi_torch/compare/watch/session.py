@@ -228,7 +228,7 @@ class Watch:
         return CallUnderJudgment(operator, named, sample)
 
     def _reason_other_device(self, tensors: Sequence[torch.Tensor], named: Mapping[str, Any]) -> str | None:
-        """Return the reason not to judge a call that is not on the watched device."""
+        """Return the reason not to judge a call that is not on the watched device; None for a call on the device."""
         devices = {tensor.device.type for tensor in tensors} or {torch.device(named.get("device") or "cpu").type}
         return None if self._device is None or self._device in devices else OTHER_DEVICE
 

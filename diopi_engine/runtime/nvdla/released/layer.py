@@ -52,7 +52,11 @@ class ReleasedLayer:
         self._call("NvDlaClose", device)
 
     def allocate(self, session: Any, device: Any, size: int) -> tuple[Any, Any]:
-        """Allocate `size` bytes of system memory; return the handle for the device and the address for the host."""
+        """Return the handle for the device and the address for the host of `size` bytes of new system memory.
+
+        Raises:
+            InterfaceError: The size does not fit in 32 bits.
+        """
         if size > 0xFFFFFFFF:
             raise InterfaceError(
                 Error.Error_InsufficientMemory, f"{size} bytes were requested, expected at most 4294967295 per call"
