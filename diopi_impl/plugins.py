@@ -42,9 +42,9 @@ def find_vendor(name: str) -> BaseVendor:
     """Return the vendor called `name`.
 
     Args:
-        name: a registered name, `torch:DEVICE`, `torch:DEVICE+MODULE:FUNCTION` (with a function that prepares the
-            process, see `--torch-setup`), `jax:PLATFORM`, `module:attribute`, the path of a `.so`, or the path of a
-            `.diopi` file with the results of a target.
+        name: a registered name, `torch:DEVICE`, `jax:PLATFORM`, `module:attribute`, the path of a `.so`, or the path of
+            a `.diopi` file with the results of a target. In `torch:DEVICE+MODULE:FUNCTION`, the function prepares the
+            process (see `--torch-setup`).
 
     Returns:
         The vendor.

@@ -1,7 +1,7 @@
 """Automatic mixed precision: `torch.autocast("diopi")`.
 
-The lists of operators that compute in lower precision or in float32 are those of the "Autocast Op Reference" in
-PyTorch's documentation, if they are operators of ATen.
+The lists of operators that compute in lower precision or in float32 come from the "Autocast Op Reference" in PyTorch's
+documentation. They have only operators of ATen.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The form of a call: everything that decides which functions implement it.
 
-The form consists of the element types, shapes and strides of tensors, which of them share memory if the operator writes
-some, and the values of other arguments. Floating-point numbers in lists are excluded, because optimizers change them in
-each step.
+The form consists of the element types, shapes and strides of tensors, and the values of other arguments. If the
+operator writes tensors, the form also states which tensors share memory. Floating-point numbers in lists are excluded,
+because optimizers change them in each step.
 """
 
 from __future__ import annotations

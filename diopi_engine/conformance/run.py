@@ -1,7 +1,7 @@
 """Run conformance cases in worker processes.
 
-There are three worker modules: `worker` calls HanGuangRT in the library under test, `nvdla.worker` calls NVDLA's driver
-in this library, and `models.by_operators` runs networks operator by operator on a vendor, without the library.
+There are three worker modules: `worker` calls HanGuangRT in the library under test, and `nvdla.worker` calls NVDLA's
+driver in this library. `models.by_operators` runs networks operator by operator on a vendor, without the library.
 """
 
 from __future__ import annotations
@@ -135,8 +135,9 @@ def _worker_module(case: str) -> str:
 def _compile_networks(folder: Path, cases: Sequence[str]) -> None:
     """Write the small compiled networks of the cases to a folder.
 
-    The engines of `networks` are written if any case runs in `worker`, and the loadables (compiled networks for NVDLA)
-    of `nvdla.networks` if any case runs in `nvdla.worker`. The networks of `models` are written by `_write_models`.
+    The engines of `networks` are written if any case runs in `worker`. The loadables (compiled networks for NVDLA) of
+    `nvdla.networks` are written if any case runs in `nvdla.worker`. The networks of `models` are written by
+    `_write_models`.
     """
     workers = {_worker_module(case) for case in cases}
     if "nvdla.worker" in workers:

@@ -1,7 +1,8 @@
 """Gradient functions that follow from their forward functions by automatic differentiation.
 
-A gradient is derived if its cases pass with at most 1.1 times the error of a hand-written function, and if its calls
-take no longer, at the sizes of the cases and of models. `benchmarks/derived_gradients.py` measures both.
+A gradient is derived if it is about as good as a hand-written function: its cases pass with at most 1.1 times the
+error, and its calls take no longer, at the sizes of the cases and of models. `benchmarks/derived_gradients.py` measures
+both.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Derivation:
     Attributes:
         inputs: the differentiated arguments of the forward function, one per result of the gradient function.
         gradient: the argument of the gradient function that is the gradient of the forward function's first result.
-        shape: the argument that has or is the shape of the only differentiated input, if the gradient function does not
-            take this input because the forward function is linear.
+        shape: the argument that has or is the shape of the only differentiated input. It is set if the gradient
+            function does not take this input, because the forward function is linear.
         names: for each argument of the forward function with another name in the gradient function, that name.
         constants: values of the forward function's arguments that the gradient does not depend on.
     """

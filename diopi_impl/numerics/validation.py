@@ -146,8 +146,8 @@ def _elementary_problems(elementary: object) -> Iterator[str]:
 def _worthless_bounds(name: str, bounds: Iterable[Bound]) -> Iterator[str]:
     """Yield a message for each bound that permits too large an error of even the largest result in its range.
 
-    An absolute error is compared with the largest result, because results near a zero of a function have no relative
-    accuracy if the error of the function is absolute.
+    An absolute error is compared with the largest result. If the error of a function is absolute, results near a zero
+    of the function have no relative accuracy.
     """
     for bound in bounds:
         result = largest_result(name, bound.minimum, bound.maximum)

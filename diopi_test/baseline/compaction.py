@@ -1,8 +1,8 @@
 """Compact results for levels of large cases: fewer bits per number, and bytes in an order that compresses well.
 
-Rounding does not change a verdict. A reference value in float64 keeps `SPARE_BITS` more bits than the result's type,
-so it changes by at most 2^-10 ulp, while a budget allows at least 8 ulps. A budget in ulps is rounded up to 8
-significant bits, so it grows by at most 1/128. Exact results are stored in their own type.
+Rounding does not change a verdict. A reference value in float64 keeps `SPARE_BITS` more bits than the result's type, so
+it changes by at most 2^-10 ulp. A budget allows at least 8 ulps. A budget in ulps is rounded up to 8 significant bits,
+so it grows by at most 1/128. Exact results are stored in their own type.
 
 The inputs of most large cases repeat a sequence of `sweep.PERIOD` values. If the elements of a result and of its budget
 repeat with this period, too, only the first period of the flat arrays is stored.

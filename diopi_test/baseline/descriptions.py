@@ -6,8 +6,8 @@ them.
 
 An argument is an attribute, or an object with one of three keys: `tensor`, the shape of a tensor with values from a
 domain or of a computed result; `pending`, the rule of a `PendingTensor`; `list`, the tensors of an array. In a rule,
-`renamed` has the names of arguments that differ between the forward function and the case, and `given` the arguments
-of the forward function that the case does not have.
+`renamed` has the names of arguments that differ between the forward function and the case. `given` has the arguments of
+the forward function that the case does not have.
 """
 
 from __future__ import annotations

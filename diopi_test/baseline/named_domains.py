@@ -1,8 +1,8 @@
 """Domains that a file can describe: by a name with numbers, by the values themselves, or by an argument of a function.
 
-A domain is the set from which the elements of a tensor are drawn, in the form of a function of a random generator, the
-number of elements and the element type. The JSON record of a domain has the keys `name` and `numbers` (`NamedDomain`),
-`values` and `type` (`FixedValues`), or `usual` (`DefaultDomain`).
+A domain is the set from which the elements of a tensor are drawn. It has the form of a function of a random generator,
+the number of elements and the element type. The JSON record of a domain has the keys `name` and `numbers`
+(`NamedDomain`), `values` and `type` (`FixedValues`), or `usual` (`DefaultDomain`).
 """
 
 from __future__ import annotations

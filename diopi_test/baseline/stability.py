@@ -42,8 +42,9 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation) -> Baseli
 
     Authors keep the data of their cases away from discontinuities, but random data may be near one. The inputs are
     moved by K half-ulps, halfway and completely, where K is the factor of error budgets. If an element then jumps, its
-    budget grows by the size of the jump, because the results on both sides are valid. An element becomes unspecified,
-    so that it is not compared, if it is an integer that changes, or if it changes between finite and infinite or NaN.
+    budget grows by the size of the jump, because the results on both sides are valid. An element becomes unspecified if
+    it is an integer that changes, or if it changes between finite and infinite or NaN. Unspecified elements are not
+    compared.
 
     Args:
         computed: The case with its arguments and expected results.

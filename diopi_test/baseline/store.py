@@ -6,7 +6,7 @@
 
 A span locates an array in the block: its offset in bytes, NumPy type and shape; `planes` states that its bytes are
 grouped by `to_byte_planes`. In the index, an expected result has `judged` if its values are one of several valid
-results, so that a validator decides about an actual result, and `repeated`, its shape, if only one period of its
+results. A validator then decides about an actual result. It has `repeated`, its shape, if only one period of its
 elements is stored.
 
 HDF5 stores a small dataset in up to ten times its size, so all arrays share one block. A file is written under a
@@ -14,7 +14,7 @@ temporary name and renamed, so a partial file never exists. It is read once, as 
 bytes that were checked. bfloat16 arrays are stored as uint16.
 
 For a level whose inputs are regenerated, the file has shapes, layouts and a digest of the inputs instead of their
-elements, and results compacted by `diopi_test.baseline.compaction`.
+elements. The results are compacted by `diopi_test.baseline.compaction`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Derive how the wrong elements of a tensor deviate from the expected elements.
 
-The result (`Deviation`) has the kinds of the errors, a relation between wrong and expected elements, such as a common
-factor, and the regions of input values that contain the wrong elements.
+The result (`Deviation`) has the kinds of the errors, and a relation between wrong and expected elements, such as a
+common factor. It also has the regions of input values that contain the wrong elements.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def _exceeds_budget(
     """Return a mask of the elements whose two results differ by more than the error budget.
 
     The out-of-place result may have a wider type, because the standard converts the in-place result to the type of the
-    tensor that it overwrites. Therefore, an element is correct if the in-place result is near the out-of-place result,
-    or if the out-of-place result, converted to the narrower type, is near the in-place result.
+    tensor that it overwrites. Therefore, an element is correct if the in-place result is near the out-of-place result.
+    It is also correct if the out-of-place result, converted to the narrower type, is near the in-place result.
 
     Args:
         inplace: The elements of the in-place result.

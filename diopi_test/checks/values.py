@@ -40,8 +40,8 @@ class ResultComparison:
         ratio: the largest error / (K · unit), where unit = s + ulp + eps·m. It is infinite if a NaN, an infinity or the
             sign of a zero is wrong, and None if the elements must be exact or there are none.
         errors: the errors of the distinct elements that may be rounded; None if all elements are exact.
-        flushed: the number of elements that are accepted although they are zero instead of subnormal, or are computed
-            from inputs of which the subnormal ones were replaced by zero.
+        flushed: the number of elements that are accepted although subnormal numbers were replaced by zero: the elements
+            themselves, or inputs from which they are computed.
     """
 
     is_wrong: Mask
@@ -313,8 +313,8 @@ def _errors_in_units(actual: NDArray[Any], expected: Expected) -> FloatArray:
 def _with_special_values(units: FloatArray, actual: NDArray[Any], expected: Expected) -> FloatArray:
     """Return `units` with the errors of infinities and NaN: 0 if the element is correct, else infinity.
 
-    An infinity with the correct sign is also correct if the expected value is finite, but may exceed the largest number
-    of the type by its error.
+    An infinity with the correct sign is also correct if the expected value is finite, but the value plus its error
+    exceeds the largest number of the type.
     """
     reference = expected.values
     # if a complex number overflows, a part of it may be NaN, as the difference of two infinities

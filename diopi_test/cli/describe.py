@@ -23,8 +23,9 @@ def describe(function: str, as_json: bool) -> None:
     """Show the meaning, signature, guarantees and cases of a function.
 
     FUNCTION is the C name, for example diopiSum, in any case and with or without "diopi". The text states what each
-    parameter accepts, what the standard guarantees of the results, how an implementation is written in Python and in C,
-    how many cases the suite stores, which conventions its family has, and which installed vendors have the function.
+    parameter accepts, what the standard guarantees of the results, and how an implementation is written in Python and
+    in C. It also states how many cases the suite stores, which conventions the family has, and which installed vendors
+    have the function.
 
     Exit status: 0 the function is shown; 2 the standard has no such function.
     """

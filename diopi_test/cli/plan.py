@@ -62,8 +62,8 @@ def plan(source: Path, models: tuple[str, ...], json_file: Path | None) -> None:
     LOG is a log, or a report that `diopi-test run --json` has written. If the run has the level `models`, the command
     evaluates the calls of each network. Otherwise, it evaluates all cases of the functions that a network calls.
 
-    Each step names the functions and fixes that the next network needs, with the number of networks that need them, the
-    number of distinct calls (cases), and the number of calls per training step.
+    Each step names the functions and fixes that the next network needs. For each of them, it states the number of
+    networks, of distinct calls (cases), and of calls per training step that need it.
     """
     from diopi_test.baseline.codec import to_json
     from diopi_test.results.network_needs import network_needs

@@ -2,8 +2,8 @@
 
 The worker reads the names of cases, and the values of other ranks, from standard input. It writes lines of JSON to the
 file descriptor, because the library may print to standard output: `["ready", text]` says whether the library was
-loaded, `["exchange", value]` asks for the values of all ranks, `["end"]` announces that the process ends on purpose,
-and `["done", verdict, message]` ends a case.
+loaded, and `["exchange", value]` asks for the values of all ranks. `["end"]` announces that the process ends on
+purpose, and `["done", verdict, message]` ends a case.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`CallSequence`: the calls of one case, which are compared with each other.
 
-If the first call of a smoke case is correct, a second call gets tensors at other addresses, and its inputs are still
-being copied to the device. If its results are wrong, a third call shows which of the two changes is the cause. Only
-smoke cases, one or two per function and element type, are called more than once. What these calls reveal depends on the
+If the first call of a smoke case is correct, a second call gets tensors at other addresses. Its inputs are still being
+copied to the device. If its results are wrong, a third call shows which of the two changes is the cause. Only smoke
+cases, one or two per function and element type, are called more than once. What these calls reveal depends on the
 implementation for an element type, not on the data.
 """
 
@@ -77,8 +77,8 @@ class CallSequence:
         queued: the same call with tensors at other addresses, and with the copies of its inputs still in the stream's
             queue. None if the first call failed, or if the case is not a smoke case.
         waited: as `queued`, but after the inputs have arrived. None unless `queued` has wrong or no results.
-        relaid: as `waited`, with inputs in another layout. None if an earlier call has wrong or no results, or if the
-            case does not have the function's leading element type, because layouts don't depend on types.
+        relaid: as `waited`, with inputs in another layout. None if an earlier call has wrong or no results. Also None
+            if the case does not have the function's leading element type, because layouts don't depend on types.
         plain: the record of a call of the out-of-place form with the same arguments, if the case calls an in-place
             form. None if `queued` is None, or if the vendor does not implement the out-of-place form or rejects the
             call.

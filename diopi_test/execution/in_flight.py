@@ -1,9 +1,9 @@
 """Chains: calls that are in flight at the same time, without any synchronization between them.
 
 A chain is derived from stored cases of a function when it runs. All tensors exist, and all inputs have arrived, before
-the first call. The streams are busy with copies while the calls are made, so that a vendor that only queues its work
-has queued all of it before any of it begins. A scratch buffer, a plan or staging memory that two calls share is then
-wrong for one of the calls. The results are read after the last call.
+the first call. The streams are busy with copies while the calls are made. A vendor that only queues its work has
+therefore queued all of it before any of it begins. A scratch buffer, a plan or staging memory that two calls share is
+then wrong for one of the calls. The results are read after the last call.
 """
 
 from __future__ import annotations

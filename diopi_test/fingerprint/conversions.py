@@ -1,9 +1,9 @@
 """Probes of conversions between element types by diopiCastDtype.
 
-A probe converts chosen numbers and states in words how they are rounded, and what becomes of numbers out of range, of
-subnormal numbers and of NaN. In this module, a *unit* is the distance between neighboring numbers of the target type.
-Each function `measure_…` receives the operator, the source type and the target type, and returns the observations in
-words, by name.
+A probe converts chosen numbers and states in words how they are rounded. It also states the results of numbers out of
+range, of subnormal numbers and of NaN. In this module, a *unit* is the distance between neighboring numbers of the
+target type. Each function `measure_…` receives the operator, the source type and the target type, and returns the
+observations in words, by name.
 """
 
 from __future__ import annotations

@@ -63,9 +63,9 @@ class SearchStatistics:
 def print_statistics(statistics: Mapping[str, SearchStatistics], console: Console) -> None:
     """Print a table and the reasons of discarded calls.
 
-    The table has a row per function: the number of generated calls, the share of legal calls, how many distinct shapes,
-    types, layouts and attributes occurred, and the number of calls with each verdict. A line for each reason states how
-    many calls of all functions were discarded.
+    The table has a row per function: the number of generated calls, the share of legal calls, the number of calls with
+    each verdict, and how many distinct shapes, types, layouts and attributes occurred. A line for each reason states
+    how many calls of all functions were discarded.
 
     Args:
         statistics: the statistics of each function, by name.

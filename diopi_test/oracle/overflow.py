@@ -261,7 +261,8 @@ def is_lost_to_overflow(reference: Array, in_range: Array, budget: Budget | None
 
     Returns:
         A mask of the shape of the result; False everywhere if the shapes differ. An element is not lost if both results
-        overflow the element type, or if the reference is below its normal numbers and the other result is 0.
+        overflow the element type. It is also not lost if the reference is below the normal numbers of the type and the
+        other result is 0.
     """
     if reference.shape != in_range.shape:
         return np.zeros(reference.shape, bool)

@@ -45,8 +45,9 @@ class SignPatterns:
     """Draws the sign patterns of the tensors of a call. The caller draws them in order of size, smallest tensor first.
 
     Up to eight patterns of the same shape are orthogonal: any two of them agree in four rounds at each element. The
-    eight directions of an element are neither equal nor opposite to those of an earlier, smaller tensor at the same
-    place (for the last `NEIGHBORS` shapes that broadcast). Different elements of a tensor have independent signs.
+    eight directions of an element differ from the directions, and from the opposite directions, of earlier, smaller
+    tensors at the same place. This holds for the last `NEIGHBORS` shapes that broadcast. Different elements of a tensor
+    have independent signs.
     """
 
     def __init__(self, rng: Generator) -> None:

@@ -145,8 +145,8 @@ def _argument(prototype: Prototype, parameter: Parameter, case: Case) -> Any:
         case: The case of the forward call.
 
     Returns:
-        The argument of the forward case of the same name or meaning, zeros for a tensor that the function adds the
-        gradient to, a size, None for an optional argument, or a default value.
+        The argument of the forward case with the same name or meaning, or zeros for a tensor to which the function adds
+        the gradient. Other arguments are a size, None if optional, or a default value.
 
     Raises:
         EntryError: The forward call does not determine the argument.

@@ -3,7 +3,7 @@
 `python -m diopi_test.quality.diagnoses --functions 30 --mutants 6 --seed 31337 2718` prints how many diagnoses are
 correct, wrong and missing, and the numbers of mutants by kind and diagnosis. With `--level large`, the mutants are
 those that depend on the size, and the cases are those of level large. `--records FOLDER` stores the records of the
-cases, so that the same sample can be diagnosed again in seconds after a change of the catalog or of the grouping.
+cases. After a change of the catalog or of the grouping, the same sample can then be diagnosed again in seconds.
 """
 
 from __future__ import annotations

@@ -214,9 +214,9 @@ def _alignment(case: BaselineCase, kind: str) -> tuple[float, ...]:
     """Return the score of a case of a kind in which an axis should be a multiple of 16.
 
     Returns:
-        How many of the first tensor and the first result have such an axis, the share of all tensors that have it,
-        whether the first tensor has several axes, and the share of other axes that have such a size, if the kind
-        replaces them.
+        Four numbers, the first ones more important: how many of the first tensor and the first result have such an
+        axis, and the share of all tensors that have it. They are followed by whether the first tensor has several axes,
+        and by the share of other axes that have such a size, if the kind replaces them.
     """
     arguments, results = _argument_shapes(case), _result_shapes(case)
     shapes = [shape for shape in (*arguments, *results) if shape]

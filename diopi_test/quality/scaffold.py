@@ -113,8 +113,8 @@ def scaffold(tree: Path, request: ScaffoldRequest) -> Mapping[Path, str]:
         The contents by file.
 
     Raises:
-        ValueError: The name is not that of a new function, or the family, the module or the function to copy from is
-            unknown, or `tree` is not a source tree of the project.
+        ValueError: The name of the function exists or is invalid, or `tree` is not a source tree of the project. The
+            family, the module or the function to copy from may also be unknown.
     """
     _check_request(tree, request)
     plain, gradient = make_declarations(tree, request)

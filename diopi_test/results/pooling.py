@@ -1,7 +1,7 @@
 """The test of the rounding errors of a function, pooled over all its cases in a run.
 
 A case with few elements shows little about the precision of a kernel, but all cases of a function together do. The test
-takes the passed cases of a run and compares the root mean square of all their errors with the limit for the total
+takes the passed cases of a run. It compares the root mean square of all their errors with the limit for the total
 number of elements. If it exceeds the limit, the report contains an additional failed record for the function. There is
 no case with the ID of this record; on the command line, the ID selects all cases of the function.
 """

@@ -127,8 +127,8 @@ def _changes_since(log: LogContent, version: VendorVersion) -> tuple[frozenset[s
 def dependent_functions(changed: Iterable[str]) -> frozenset[str]:
     """Return the changed functions, and the functions that depend on them.
 
-    These are the in-place and scalar forms of the changed functions, their gradient functions, and the functions whose
-    cases take a result of one of the forms as an argument.
+    These are the in-place and scalar forms of the changed functions, and their gradient functions. Functions whose
+    cases take a result of one of these forms as an argument are added.
     """
     bases = {prototypes()[name].base for name in changed if name in prototypes()}
     if not bases:

@@ -10,9 +10,9 @@
 
 NumPy has no bfloat16. These arrays are stored as float32, which represents them exactly, and `info` lists their names.
 
-The names of calls are `first`, `second`, `waited`, `relaid` and `plain` for a valid call (see `CallSequence`),
-`refused` for a negative test, `call-1`, `call-2`, … for a chain, and `first` and `wrong` (the first wrong call) for a
-soak test.
+The names of calls are `first`, `second`, `waited`, `relaid` and `plain` for a valid call (see `CallSequence`), and
+`refused` for a negative test. The calls of a chain are `call-1`, `call-2`, …, and those of a soak test are `first` and
+`wrong` (the first wrong call).
 """
 
 from __future__ import annotations

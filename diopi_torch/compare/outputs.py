@@ -1,7 +1,7 @@
 """Compare the outputs of an operator on the device with its outputs on the CPU.
 
-Both may contain rounding errors. An element of an output is therefore incorrect only if it differs too much from the
-CPU's result in the same element type and from the result in float64.
+Both may contain rounding errors. An element of an output is therefore incorrect only if it differs too much from two
+results: the CPU's result in the same element type, and the result in float64.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def forge_outcomes(result: Array) -> None:
 def forge_replies(result: Array) -> None:
     """Write the reply of a call without result tensors to all open file descriptors.
 
-    The reply has the form in which a worker sends the results of a call to the evaluator, so that an evaluator that
-    believed it would find nothing wrong.
+    The reply has the form in which a worker sends the results of a call to the evaluator. An evaluator that used the
+    reply would find nothing wrong.
     """
     record = {"tensors": [], "values": {}, "missing": [], "damage": [], "generators": []}
     reply = {

@@ -2,8 +2,8 @@
 
 A vendor declares the arithmetic of its device, such as products in TF32, so that its results are compared with budgets
 (permitted errors) that fit this arithmetic. Each vendor runs the functions that its arithmetic affects (`is_affected`),
-with and without the declaration. Mutants, which are a correct vendor with one defect each, run with the budgets of
-IEEE 754 arithmetic and with those of the declaration, to see which defects the wider budgets hide.
+with and without the declaration. A mutant is a correct vendor with one defect. Mutants run with the budgets of IEEE 754
+arithmetic and with those of the declaration. The difference shows which defects the wider budgets hide.
 benchmarks/declared_numerics.py measures all vendors, a test a few.
 """
 
@@ -178,10 +178,10 @@ def changes_cases(numerics: Numerics, function: str) -> bool:
 def is_affected(vendor: EmulatedVendor, function: str) -> bool:
     """Return whether the arithmetic of a vendor affects a function, judged by the cases of level smoke.
 
-    It affects a function if the declaration changes a budget or a check of a case, or if an operator that the function
-    calls returns another result than that of torch_cpu. For all other functions, the vendor is torch_cpu, and is
-    compared with the budgets of IEEE 754 arithmetic. Level smoke has every function with all of its element types and
-    special values.
+    It affects a function if the declaration changes a budget or a check of a case. It also affects a function that
+    calls an operator with another result than that of torch_cpu. For all other functions, the vendor is torch_cpu, and
+    is compared with the budgets of IEEE 754 arithmetic. Level smoke has every function with all of its element types
+    and special values.
     """
     if changes_cases(vendor.emulated, function):
         return True

@@ -1,6 +1,6 @@
 """A vendor module whose import ends or blocks the process, and vendors whose device opens late or never.
 
-Environment variables control the module. LEAVING_WHERE states which imports execute a fault (see `is_import_faulty`),
+Environment variables control the module. LEAVING_WHERE states which imports execute a fault (see `is_import_faulty`).
 LEAVING_WAY is the name of the fault in `IMPORT_FAULTS`, and LEAVING_FOLDER is a folder that the processes share.
 """
 

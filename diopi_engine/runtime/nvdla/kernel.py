@@ -3,9 +3,9 @@
 In NVDLA, a session is a connection to the driver in the kernel. Here, the devices are emulated in this process, and no
 kernel is involved.
 
-Before `ffi` calls a function of this module, it replaces each handle by the object of the handle, and each number of an
-enumeration by the member with this number. A structure is passed as a cffi pointer. A function reports an error by
-raising InterfaceError with an error code (`nvdla.Error`).
+Before `ffi` calls a function of this module, it replaces each handle by its object, and each number of an enumeration
+by its member. A structure is passed as a cffi pointer. A function reports an error by raising InterfaceError with an
+error code (`nvdla.Error`).
 """
 
 from __future__ import annotations

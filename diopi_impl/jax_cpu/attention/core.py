@@ -253,8 +253,8 @@ def _check_heads(q: Array, k: Array, v: Array) -> None:
     """Check the shapes of q, k and v, [batch, rows, heads, head size].
 
     Raises:
-        ValueError: if batch or head size differ, if the number of heads of q is not a multiple of that of k, or if v
-            has another shape than k.
+        ValueError: if batch or head size differ, if v has another shape than k, or if the number of heads of q is not a
+            multiple of the number of heads of k.
     """
     check_shapes(k.shape, v=v)
     fits = q.ndim == k.ndim == 4 and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])

@@ -97,7 +97,7 @@ def _saved_statistics(
 
     Returns:
         The generator's state in place of the dropout mask (None without dropout), the logsumexp in place of the maxima,
-        ones in place of the sums, and an empty array.
+        and ones in place of the sums. The last result is an empty array.
     """
     maxima = jnp.broadcast_to(lse.reshape(*statistics, 1), (*statistics, STATISTIC_COPIES)).astype(jnp.float32)
     mask = None

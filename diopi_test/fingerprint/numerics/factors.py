@@ -156,8 +156,9 @@ def _find_precision(operator: str, pairs: Sequence[Pair]) -> FactorPrecision:
         pairs: the exact results and the results of the operator.
 
     Returns:
-        The precision. It follows from the largest error. If the lowest bit that is set in any result is the last bit of
-        a format in `FORMAT_OF_BITS`, and the error agrees with it, the number of bits is that of the format.
+        The precision. It follows from the largest error. The number of bits is that of a format in `FORMAT_OF_BITS`
+        under two conditions: the lowest bit that is set in any result is the last bit of the format, and the error
+        agrees with the format.
     """
     exact, results = (np.concatenate([pair[i].ravel() for pair in pairs]).astype(np.float64) for i in (0, 1))
     error = float(np.abs(results - exact).max())

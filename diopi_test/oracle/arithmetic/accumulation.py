@@ -1,7 +1,7 @@
 """Sums of half-precision numbers that are accumulated in half precision.
 
-The terms that a reference declares for its sums (`accumulation_terms`) are the standard deviation of the error of a sum
-in units of eps, averaged over all orders of addition. If partial sums are rounded to half precision, the eps is that of
+A reference declares terms for its sums (`accumulation_terms`). They are the standard deviation of the error of a sum in
+units of eps, averaged over all orders of addition. If partial sums are rounded to half precision, the eps is that of
 the half type. Other terms that a reference declares, such as the terms of a difference of two products, are still
 multiplied by the eps of float32. A partial sum can also overflow the range of the half type although the sum does not.
 """

@@ -86,10 +86,10 @@ def _rounding_errors(evaluation: Evaluation, plain: Mapping[str, Any], deviation
 def derive_declared_case(case: BaselineCase, numerics: Numerics) -> BaselineCase:
     """Return a case with the error budgets and the checks of a declared arithmetic.
 
-    The unit of each element becomes the stored unit plus the largest change of the element when the reference is
-    evaluated in several rounds in the declared arithmetic (docs/budgets.md). An element that must be exact and does not
-    change stays exact. An integer or truth value that changes is unspecified, and so is a number that becomes infinite
-    or NaN.
+    The reference is evaluated in several rounds in the declared arithmetic. The unit of each element becomes the stored
+    unit plus the largest change of the element in these rounds (docs/budgets.md). An element that must be exact and
+    does not change stays exact. An integer or truth value that changes is unspecified, and so is a number that becomes
+    infinite or NaN.
 
     Args:
         case: The case with the budgets of IEEE 754 arithmetic.

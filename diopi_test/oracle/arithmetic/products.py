@@ -4,8 +4,8 @@ Each factor moves by half an ulp of the format, in a random direction, unless th
 of the products are as accurate as in IEEE 754 arithmetic, whose errors the stored budgets cover.
 
 In the last round, the factors do not move. Instead, each sum of products moves by the standard deviation of its error
-under the moves of the factors. The budget of a sum is therefore at least K standard deviations. By Hoeffding's
-inequality, rounding errors that are independent and have the mean 0 exceed it with a probability of at most
+under the moves of the factors. The budget of a sum is therefore at least K standard deviations. Hoeffding's inequality
+holds for rounding errors that are independent and have the mean 0. They exceed the bound with a probability of at most
 2 · exp(−K² / 2) = 2.5e-14 for K = 8.
 """
 

@@ -1,7 +1,7 @@
 """Formula mutants: the results of a reference with one change in its source.
 
-The change replaces one operator, number or function, it expands a square (a − b)², which cancels far from 0, or it
-replaces −∞ by a finite number.
+The change replaces one operator, number or function, or it replaces −∞ by a finite number. It can also expand a square
+(a − b)², which then cancels far from 0.
 """
 
 from __future__ import annotations

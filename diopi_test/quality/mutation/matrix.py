@@ -185,9 +185,9 @@ def run_mutation_tests(
     """Run every mutant of a function against its cases.
 
     At a level with generated inputs, only the mutants that depend on the size run; the small cases cover all others.
-    For each mutant, the smoke cases run first, then the case that killed the previous mutant, and then the other cases,
-    float32 and small cases first, because a few small cases kill nearly all mutants. For mutants that depend on earlier
-    calls, the cases run in the order of the suite.
+    For each mutant, the smoke cases run first, then the case that killed the previous mutant, and then the other cases.
+    Among these, float32 and small cases run first, because a few small cases kill nearly all mutants. For mutants that
+    depend on earlier calls, the cases run in the order of the suite.
 
     Args:
         function: the name of the function.

@@ -1,7 +1,7 @@
 """Underflow mutants: subnormal differences become zero before they are used, and subnormal numbers when they are moved.
 
 The standard accepts a zero in place of a subnormal result. It does not accept a result of normal size that is wrong
-because a subnormal difference was lost on the way, such as a distance of order below 1.
+because an intermediate subnormal difference was lost. An example is a distance of an order below 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The catalog of known causes of failures: the conditions of each, the probable defect, and where to look for it.
 
 The catalog is the file `diagnoses.toml`. `results/causes/report.py` looks up each group of failed cases: the first
-diagnosis whose conditions hold for the group applies. The conditions refer to the signature of the group, which is what
-all its cases have in common, and to the findings, which are the main problems of the single cases.
+diagnosis whose conditions hold for the group applies. The conditions refer to the signature of the group and to its
+findings. The signature is what all cases of the group have in common. The findings are the main problems of the single
+cases.
 """
 
 from __future__ import annotations

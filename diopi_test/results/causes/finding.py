@@ -1,8 +1,9 @@
 """Select the main finding of a failed case: the problem that most likely leads to the defect.
 
 The checks of a case can report several problems at once. A finding describes one of them by a symptom (what was
-observed), a relation (what the wrong elements are instead of the expected ones), a pattern (where the wrong elements
-are), a state (under which circumstances the call was made) and a detail (a text). `signature.py` lists their values.
+observed), a relation (what the wrong elements are instead of the expected ones) and a pattern (where the wrong elements
+are). It also has a state (under which circumstances the call was made) and a detail (a text). `signature.py` lists
+their values.
 """
 
 from __future__ import annotations

@@ -246,8 +246,8 @@ def attention_gradients(
 ) -> tuple[WithTerms | PartlySpecified, ...]:
     """Return the gradients of q, k and v.
 
-    The standard does not specify whether a key gets a NaN from a nonfinite query that does not see the key, because the
-    weight of the key is 0.
+    If a nonfinite query does not see a key, the weight of the key is 0, and the standard does not specify whether the
+    key gets a NaN.
 
     Args:
         g: the gradient of the core's result.

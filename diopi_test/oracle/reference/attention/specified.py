@@ -20,8 +20,8 @@ Array = NDArray[Any]
 def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: AttentionRule) -> PartlySpecified:
     """Return the logarithms of the softmax divisors, marked as partly specified.
 
-    An element is unspecified if its query sees no key, if its row is after the end of its sequence, or if the bias of a
-    causal call has slopes.
+    An element is unspecified if its query sees no key, or if its row is after the end of its sequence. All elements are
+    unspecified if the bias of a causal call has slopes.
 
     Args:
         lse: the logarithms, [sequences, heads, rows].
