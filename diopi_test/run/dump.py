@@ -59,7 +59,7 @@ def dump(case: BaselineCase, records: Mapping[str, CallRecord], folder: Path) ->
 
     Args:
         case: The case.
-        records: What its calls left behind, by the name of the call.
+        records: The records of its calls, by the name of the call.
         folder: The folder of the dumps.
 
     Returns:

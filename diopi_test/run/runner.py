@@ -52,7 +52,7 @@ class IdenticalFailuresError(FailureLimitError):
 
 
 WaitForCases = Callable[[Sequence[Collected]], None]
-"""A function that returns when cases can be run; it raises VendorError if they never can."""
+"""A function that waits until cases can be run; it raises VendorError if they never can."""
 
 
 def run(

@@ -43,7 +43,7 @@ class FileCache:
     """A cache of the most recently used baseline files.
 
     Args:
-        limit: The maximum number of bytes of the files in memory. A file that alone exceeds the limit is still cached
+        limit: The maximum number of bytes of the files in memory. A single file that exceeds the limit is still cached,
             until the next file replaces it.
     """
 

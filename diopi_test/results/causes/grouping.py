@@ -166,8 +166,8 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a function with the most frequent relation and pattern in all findings of wrong numbers.
 
     The relation and pattern are elected by the informative findings (see `_informative` and `_elect`), because small
-    tensors do not show them. A function most likely has only one relation and one pattern. If a result of any case is written late,
-    unwritten elements and tensors without their update in other cases count as written late, too.
+    tensors do not show them. A function most likely has only one relation and one pattern. If a result of any case is
+    written late, unwritten elements and tensors without their update in other cases count as written late, too.
     """
     numeric = [finding for finding in findings if is_numeric(finding)]
     voters = _informative(numeric)

@@ -31,8 +31,10 @@ EXIT_SECONDS = 1.0
 """Seconds that the fork server has to exit before it is killed."""
 
 ANSWER_SECONDS, SEND_SECONDS = 300.0, 30.0
-"""Seconds that the fork server has to reply, which include its imports at first; and that a process has to accept a
-message."""
+"""Seconds in which the fork server must reply, and seconds in which a process must accept a message.
+
+The first reply of the fork server includes its imports.
+"""
 
 _STACK = b"Fatal Python error: "
 """The first words of a stack that Python's faulthandler prints. The vendor wrote the output before them."""
@@ -89,7 +91,11 @@ class WorkerProcess:
         self._output = output
 
     def send(self, tasks: Sequence[Any]) -> None:
-        """Send tasks. Ignore that the worker has ended or does not read them: its end or its deadline is handled."""
+        """Send tasks to the worker.
+
+        It is no error if the worker has ended or does not read the tasks. The executor notices the end of the worker,
+        or its deadline.
+        """
         self.channel.settimeout(SEND_SECONDS)
         with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
             self.channel.sendall(frame(tasks))
@@ -107,7 +113,10 @@ class WorkerProcess:
 
     @property
     def misuse(self) -> str:
-        """Return what the vendor did to the channel, as a predicate, if the channel is closed and the process lives."""
+        """What the vendor did to the channel, as the predicate of a sentence.
+
+        It applies if the channel is closed although the process still runs.
+        """
         return f"{'wrote to' if self.is_damaged else 'closed'} a file descriptor that was not its own"
 
     def _available(self) -> bytes | None:
