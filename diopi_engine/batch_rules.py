@@ -122,7 +122,10 @@ def _transpose(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _without(equation: Any, operand: Dependence, removed: Sequence[int], action: str) -> Dependence:
-    """Return the dependence after the axes `removed` were reduced or removed."""
+    """Return the dependence of `operand` after an operation has removed the axes `removed`.
+
+    If the axis of the batch is among them, the result mixes samples. `action` is the verb in the reason.
+    """
     if operand.axis is None:
         return UNIFORM
     if operand.axis in removed:
@@ -240,7 +243,13 @@ def _gather(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _indexed(equation: Any, indices: Dependence, index_axes: Sequence[int]) -> Dependence:
-    """Return the dependence of a gather from a uniform operand, with indices that depend on samples."""
+    """Return the dependence of a gather from a uniform operand, with indices that depend on samples.
+
+    Args:
+        equation: The operation.
+        indices: The dependence of the indices.
+        index_axes: The axis of the result for each axis of the indices, except the last one, which has coordinates.
+    """
     is_vector = indices.axis == len(shape_of(equation.invars[1])) - 1
     return (
         possibly_mixed(equation)

@@ -202,7 +202,16 @@ def _assemble_engine(
     platforms: Sequence[str],
     control: Control,
 ) -> Engine:
-    """Return an engine that forms a group by itself, named by a digest of the network and the weights."""
+    """Return an engine that is the only one of its group.
+
+    Args:
+        network: The serialized network. The name of the group is a digest of the network and the weights.
+        weights: The weights by name.
+        bindings: The inputs and outputs.
+        batch: The sizes of batches and patches.
+        platforms: The platforms for which the network is lowered.
+        control: How the engine uses the cores of a device.
+    """
     manifest = EngineManifest(
         format=FORMAT,
         compiler=COMPILER,
@@ -395,7 +404,15 @@ def _is_divisible(bindings: Sequence[Binding], dependences: Sequence[Dependence]
 def _required_memory(
     exported: export.Exported, weights: Sequence[Any], bindings: Sequence[Binding], patch: int, parts: int
 ) -> int:
-    """Return the bytes of local memory that each core needs: its part of the weights, and the data of a patch."""
+    """Return the bytes of local memory that each core needs: its part of the weights, and the data of a patch.
+
+    Args:
+        exported: The exported network.
+        weights: The weights.
+        bindings: The inputs and outputs.
+        patch: The number of samples of a patch, the part of a batch that is computed at a time.
+        parts: The number of cores over which the weights are split.
+    """
     with jax.enable_x64(True):
         types = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
         types += input_types([binding for binding in bindings if binding.is_input], patch)

@@ -113,7 +113,17 @@ def _memory_per_core(engine: Engine) -> tuple[int, int]:
 def _place_engine(
     number: int, engines: Sequence[Engine], plan: Sequence[Sequence[_PlannedCore]], modes: dict[int, str]
 ) -> list[_PlannedCore]:
-    """Assign an engine to the least loaded cores of one device and return them; raise LinkError if none fit."""
+    """Return the cores of one device to which an engine is assigned: the cores with the fewest engines.
+
+    Args:
+        number: The number of the engine in `engines`.
+        engines: The engines of the group.
+        plan: The cores of each device, to which the engine is added.
+        modes: The mode of each device that has an engine; the mode of the chosen device is entered.
+
+    Raises:
+        LinkError: No device has enough cores with enough memory in the mode of the engine.
+    """
     engine, control, needs = engines[number], engines[number].manifest.control, _memory_per_core(engines[number])
     choices = []
     for device, cores in enumerate(plan):

@@ -79,7 +79,10 @@ def _gathered_statistics(
 def _normalized(
     input: torch.Tensor, weight: Optional, bias: Optional, mean: torch.Tensor, invstd: torch.Tensor, eps: float
 ) -> torch.Tensor:
-    """Return the normalized elements, in the element type of the input."""
+    """Return the normalized elements, in the element type of the input.
+
+    `mean` and `invstd`, the inverse standard deviation, have one element per channel. `invstd` already includes `eps`.
+    """
     scale = invstd if weight is None else invstd * weight
     result = (_precise(input) - _along_channels(mean, input)) * _along_channels(scale, input)
     return (result if bias is None else result + _along_channels(bias, input)).to(input.dtype)
@@ -117,7 +120,18 @@ def _input_gradient(
     sum_dy_xmu: torch.Tensor,
     count: torch.Tensor,
 ) -> torch.Tensor:
-    """Return the gradient of the input from the sums of all processes."""
+    """Return the gradient of the input.
+
+    Args:
+        grad_out: The gradient of the output.
+        input: The input.
+        mean: The mean of each channel over all processes.
+        invstd: The inverse standard deviation of each channel.
+        weight: The weight of each channel; None for 1.
+        sum_dy: The sum of the output's gradients per channel, over all processes.
+        sum_dy_xmu: The sum of the output's gradients times the input's deviations from the mean, likewise.
+        count: The number of elements per channel of each process.
+    """
     total = count.sum().to(mean.dtype)
     deviations = _precise(input) - _along_channels(mean, input)
     projection = deviations * _along_channels(invstd.square() * sum_dy_xmu / total, input)

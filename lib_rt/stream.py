@@ -53,7 +53,7 @@ class Stream(Parent):
         self._copy(lib.diopirt_d2d_service, destination, source, nbytes)
 
     def _copy(self, service: int, destination: int, source: int, nbytes: int) -> None:
-        """Enqueue a copy by one of the three copy services."""
+        """Enqueue a copy of `nbytes` by one of the three copy services, from the address `source` to `destination`."""
         check(lib.diopirt_stream_copy(self.handle, service, pointer(destination), pointer(source), nbytes))
 
     def _release(self, handle: Any) -> None:

@@ -51,6 +51,7 @@ static uint32_t checksum(const unsigned char* bytes, size_t count) { /* CRC-32, 
     return ~sum;
 }
 
+/* Return a number of bytes rounded up to whole words. */
 static size_t padded(size_t bytes) { return (bytes + WORD - 1) / WORD * WORD; }
 
 const unsigned char* take_bytes(struct cursor* cursor, int64_t bytes) {
@@ -83,6 +84,7 @@ static uint64_t load_64(const unsigned char* bytes) {
     return value;
 }
 
+/* Return whether a file begins with the header of a file of this kind; complain if it does not. */
 static bool check_header(struct input* input, const unsigned char* header, size_t size, enum file_kind kind) {
     if (size < FILE_HEADER_BYTES || memcmp(header, magic, sizeof magic) != 0) {
         complain("%s is no file of `diopi-test bundle` or `diopi-runner`: it begins otherwise", input->path);
@@ -187,6 +189,7 @@ void input_close(struct input* input) {
     *input = (struct input){0};
 }
 
+/* Append bytes to the buffer, which grows if necessary. */
 static void append(struct output* output, const void* bytes, size_t count) {
     if (output->capacity - output->size < count) {
         output->capacity = 2 * output->capacity + count;

@@ -21,8 +21,10 @@ struct cursor {
     bool failed;
 };
 
+/* Return the next number, of eight bytes, and move behind it. */
 int64_t take_number(struct cursor* cursor);
-const unsigned char* take_bytes(struct cursor* cursor, int64_t bytes); /* skips the padding; NULL beyond the end */
+/* Return the next bytes, and move behind them and their padding; NULL beyond the end. */
+const unsigned char* take_bytes(struct cursor* cursor, int64_t bytes);
 
 /* A file or stream that is read record by record into one buffer. */
 struct input {
@@ -49,6 +51,7 @@ enum next { RECORD, END, CUT, DAMAGED };
 enum next input_next(struct input* input);
 /* Replace the payload by its decompressed content; return false after a complaint. */
 bool input_expand(struct input* input);
+/* Close the file and release the buffers. */
 void input_close(struct input* input);
 
 /* A file that is written with complete records; standard output if the runner has no file system. */
@@ -59,13 +62,14 @@ struct output {
     volatile uint64_t* write_failed; /* set before the process ends because the file can't be written; or NULL */
 };
 
+/* These functions append to the buffer; `output_flush` writes the buffer to the file. */
 void put_number(struct output* output, int64_t value);
 void put_double(struct output* output, double value);
-void put_bytes(struct output* output, const void* bytes, size_t count); /* with padding */
-void put_text(struct output* output, const char* text);
-void put_header(struct output* output, uint64_t identity);
-void begin_record(struct output* output, const char* tag);
-void end_record(struct output* output);
+void put_bytes(struct output* output, const void* bytes, size_t count); /* with padding up to a whole word */
+void put_text(struct output* output, const char* text);                 /* its length and its bytes; NULL is empty */
+void put_header(struct output* output, uint64_t identity); /* the header of a file of results of this bundle */
+void begin_record(struct output* output, const char* tag); /* the tag has four characters */
+void end_record(struct output* output);                    /* stores the size and the checksum of the record */
 /* Write everything to the file; return the number of bytes, or end the process after a complaint. */
 size_t output_flush(struct output* output);
 

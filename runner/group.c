@@ -5,7 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+/* The bits of a group's flags. IS_QUEUED: the inputs are still being copied when the call is made. IS_CHAIN: all calls
+ * of the group are in flight at the same time. */
 enum group_flag { IS_QUEUED = 1, IS_CHAIN = 2 };
+/* Values of a tensor's `base` that are no number of a tensor, and the number of tensors that a sparse tensor has. */
 enum { OWNS_STORAGE = -1, IS_SPARSE = -2, SPARSE_PARTS = 3 };
 
 /* Copies that keep a stream busy, with the values of diopi_test/execution/ballast.py, which explains them. */
@@ -54,13 +57,13 @@ struct box {
 
 struct call {
     const struct operator_entry* entry;
-    const unsigned char* key;
+    const unsigned char* key; /* identifies the call in the results */
     int64_t context, state_count, tensor_count, argument_bytes;
-    const unsigned char *states, *arguments;
-    struct cursor tensor_data;
+    const unsigned char *states, *arguments; /* the states of the generators and the arguments, as in the bundle */
+    struct cursor tensor_data;               /* the descriptions of the tensors in the bundle */
     struct tensor* tensors;
     diopiGeneratorHandle_t* generators;
-    union diopirt_argument values[MAX_ARGUMENTS];
+    union diopirt_argument values[MAX_ARGUMENTS]; /* the arguments that are passed to the function */
     struct box boxes[MAX_ARGUMENTS];
     int box_count;
     diopiError_t code;
@@ -96,6 +99,7 @@ struct group {
     void* ballast;
 };
 
+/* Return memory of zeros for `count` objects of `bytes` bytes each, which `release_memory` releases. */
 static void* reserve(struct group* group, size_t count, size_t bytes) {
     size_t size = (count * bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
     void* memory = arena.memory + arena.used;
@@ -110,6 +114,7 @@ static void* reserve(struct group* group, size_t count, size_t bytes) {
     return memory;
 }
 
+/* Release everything that `reserve` returned. If the arena was too small, make it as large as the group needed. */
 static void release_memory(struct group* group) {
     while (group->chunks != NULL) {
         struct chunk* chunk = group->chunks;
@@ -124,6 +129,7 @@ static void release_memory(struct group* group) {
     arena.used = 0;
 }
 
+/* Return memory of at least this size, which the next call of this function returns again. */
 static unsigned char* require_scratch(size_t bytes) {
     if (bytes > scratch.size) {
         scratch.memory = allocate_or_exit(scratch.memory, bytes);
@@ -132,6 +138,7 @@ static unsigned char* require_scratch(size_t bytes) {
     return scratch.memory;
 }
 
+/* Return whether a number in a file is plausible as a count, so that a damaged file does not request much memory. */
 static bool is_count(int64_t count) { return count >= 0 && count <= 1 << 20; }
 
 double seconds(void) {
@@ -142,6 +149,7 @@ double seconds(void) {
 
 /* Reading the group. */
 
+/* Read the description of a call; return false if it is damaged or if there is no such function. */
 static bool read_call(struct cursor* cursor, struct call* call) {
     int64_t length = take_number(cursor);
     const unsigned char* name = take_bytes(cursor, length);
@@ -177,6 +185,7 @@ bool group_skip(struct cursor* cursor) {
     return !cursor->failed;
 }
 
+/* Read the description of a group and reserve its memory; return false if it is damaged. */
 static bool read_group(struct cursor* cursor, struct group* group) {
     group->flags = take_number(cursor);
     group->context_count = take_number(cursor);
@@ -203,8 +212,9 @@ static bool read_group(struct cursor* cursor, struct group* group) {
     return true;
 }
 
-/* Building a call. */
+/* Building a call. Functions that return an error code return diopiErrorOccurred if the description is damaged. */
 
+/* Create a sparse tensor from tensors of the call that exist already, whose numbers are in `data`. */
 static diopiError_t make_sparse(diopiContextHandle_t context, struct call* call, struct tensor* tensor, int64_t rank,
                                 struct cursor* data) {
     diopiSize_t shape = {(const int64_t*)take_bytes(data, WORD * rank), rank};
@@ -217,6 +227,7 @@ static diopiError_t make_sparse(diopiContextHandle_t context, struct call* call,
     return diopirt_tensor_sparse_csr(context, &shape, parts[0], parts[1], parts[2], &tensor->handle);
 }
 
+/* Create a tensor in the storage of another tensor. */
 static diopiError_t make_view(diopiContextHandle_t context, const struct tensor* base, struct tensor* tensor,
                               const struct diopirt_layout* layout) {
     void* memory;
@@ -226,6 +237,7 @@ static diopiError_t make_view(diopiContextHandle_t context, const struct tensor*
                                base->bytes, &tensor->handle);
 }
 
+/* Create a tensor from its description in `data`. Its elements are not copied yet. */
 static diopiError_t make_tensor(struct group* group, struct call* call, struct tensor* tensor, struct cursor* data) {
     diopiContextHandle_t context = group->contexts[call->context];
     struct diopirt_layout layout = {.dtype = (diopiDtype_t)take_number(data)};
@@ -260,6 +272,8 @@ static diopiError_t make_tensor(struct group* group, struct call* call, struct t
     return diopiSuccess;
 }
 
+/* Set a generator to its state: a flag, a seed and an offset. If the generator does not exist, it is created. If it
+ * exists and the flag is not 0, it keeps its seed, and the offset is added to its offset. */
 static diopiError_t set_generator(struct call* call, int64_t number) {
     uint64_t state[3], seed, offset;
     memcpy(state, call->states + 3 * WORD * number, sizeof state);
@@ -270,6 +284,7 @@ static diopiError_t set_generator(struct call* call, int64_t number) {
     return code != diopiSuccess ? code : diopiGeneratorSetSeedAndOffset(*generator, seed, offset + state[2]);
 }
 
+/* Return a new box of a call, in which the callee stores `count` results. */
 static struct box* add_box(struct call* call, enum argument_kind kind, int64_t count) {
     struct box* box = &call->boxes[call->box_count++];
     box->kind = kind;
@@ -291,6 +306,7 @@ static void* take_handles(struct group* group, struct call* call, bool are_tenso
     return handles;
 }
 
+/* Return a list of integers that stays in the memory of `data`. */
 static diopiSize_t take_size(struct cursor* data) {
     int64_t count = take_number(data);
     return (diopiSize_t){(const int64_t*)take_bytes(data, is_count(count) ? WORD * count : -1), count};
@@ -303,6 +319,7 @@ static diopiScalar_t* take_scalar(struct group* group, struct cursor* data) {
     return scalar;
 }
 
+/* Return a pointer to a number of this kind. */
 static void* take_cell(struct group* group, enum argument_kind kind, struct cursor* data) {
     int64_t* cell = reserve(group, 1, sizeof *cell);
     *cell = take_number(data); /* the same bits as those of a double */
@@ -310,6 +327,7 @@ static void* take_cell(struct group* group, enum argument_kind kind, struct curs
     return cell;
 }
 
+/* Return a pointer to which the callee writes a number. An integer has a value before the call. */
 static void* add_result(struct call* call, enum argument_kind kind, struct cursor* data) {
     struct box* box = add_box(call, kind, 1);
     int64_t before = take_number(data);
@@ -317,6 +335,7 @@ static void* add_result(struct call* call, enum argument_kind kind, struct curso
     return &box->value;
 }
 
+/* Return a pointer to which the callee writes the handles of tensors that it allocates. */
 static void* add_new_tensors(struct group* group, struct call* call, struct cursor* data) {
     int64_t count = take_number(data);
     struct box* box = add_box(call, NEW_TENSORS, is_count(count) ? count : 0);
@@ -324,6 +343,7 @@ static void* add_new_tensors(struct group* group, struct call* call, struct curs
     return box->tensors;
 }
 
+/* Set an argument from its description in `data`; return false if the description is damaged. */
 static bool make_argument(struct group* group, struct call* call, union diopirt_argument* value, struct cursor* data) {
     enum argument_kind kind = (enum argument_kind)take_number(data);
     int64_t bits;
@@ -372,6 +392,7 @@ static bool make_argument(struct group* group, struct call* call, union diopirt_
     return !data->failed;
 }
 
+/* Create the tensors, the generators and the arguments of a call; return false if that fails. */
 static bool build(struct group* group, struct call* call) {
     struct cursor data = call->tensor_data;
     for (int64_t i = 0; i < call->tensor_count; i++) {
@@ -427,6 +448,8 @@ static void keep_busy(struct group* group, diopirt_stream_t stream) {
     if (behavior == COPIES_LATER) enqueue_copies(stream, group->ballast);
 }
 
+/* Copy the inputs of a call to the device; return false if that fails. If the group is queued, do not wait for the
+ * copies, which are enqueued behind other copies. */
 static bool send_inputs(struct group* group, struct call* call) {
     diopiContextHandle_t context = group->contexts[call->context];
     bool queued = group->flags & IS_QUEUED;
@@ -461,12 +484,14 @@ static void make_call(struct group* group, struct call* call) {
 
 /* Writing what a call left behind. */
 
+/* Return the byte at a position of a storage before the call. */
 static unsigned char byte_before(const struct tensor* tensor, int64_t position) {
     bool is_content = position >= tensor->start && position < tensor->start + tensor->length;
     return is_content ? tensor->content[position - tensor->start] : tensor->poison[position % WORD];
 }
 
-/* Write the part of a storage that has changed. */
+/* Write the part of a storage that has changed: its position, its length and its bytes. Return false if the storage
+ * can't be read. */
 static bool put_changes(struct output* output, const struct tensor* tensor) {
     unsigned char* now = require_scratch((size_t)tensor->bytes);
     bool is_read = diopirt_tensor_read(tensor->handle, 0, tensor->bytes, now) == diopiSuccess;
@@ -479,6 +504,7 @@ static bool put_changes(struct output* output, const struct tensor* tensor) {
     return is_read;
 }
 
+/* Write a list of integers, without their number. */
 static void put_size(struct output* output, diopiSize_t size) {
     for (int64_t i = 0; i < size.len; i++) put_number(output, size.data[i]);
 }
@@ -507,6 +533,7 @@ static void put_new_tensor(struct output* output, diopiTensorHandle_t handle) {
     put_bytes(output, content, bytes);
 }
 
+/* Write the results that the callee has stored in a box. */
 static void put_box(struct output* output, const struct box* box) {
     for (int64_t i = 0; box->kind == NEW_TENSORS && i < box->count; i++) put_new_tensor(output, box->tensors[i]);
     if (box->kind == INTEGER_RESULT) put_number(output, box->value.integer);
@@ -514,6 +541,7 @@ static void put_box(struct output* output, const struct box* box) {
     if (box->kind == BOOLEAN_RESULT) put_number(output, box->value.boolean);
 }
 
+/* Wait for the stream of a call, and write the record of its results. */
 static void put_result(struct group* group, struct call* call) {
     struct output* output = group->output;
     const char* (*last_error)(void) = group->vendor->last_error;
@@ -542,6 +570,7 @@ static void put_result(struct group* group, struct call* call) {
     end_record(output);
 }
 
+/* Destroy a tensor. If a guard zone of it is damaged, write the call, the number of the tensor and the offset. */
 static void put_damage(struct output* output, const struct call* call, int64_t number, diopiTensorHandle_t tensor) {
     int64_t offset = INT64_MAX;
     if (tensor == NULL || diopirt_tensor_destroy(tensor, &offset) == diopiSuccess || offset == INT64_MAX) return;
@@ -568,6 +597,7 @@ static void release_tensors(struct group* group) {
     end_record(group->output);
 }
 
+/* Release everything of the group except its tensors. */
 static void release_group(struct group* group) {
     for (int64_t i = 0; i < group->context_count; i++) {
         if (group->contexts[i] != NULL) diopirt_context_destroy(group->contexts[i], NULL);
@@ -584,6 +614,7 @@ static void release_group(struct group* group) {
     release_memory(group);
 }
 
+/* Build, make and record one call after another; return false if a call can't be built. */
 static bool run_one_after_another(struct group* group) {
     for (int64_t i = 0; i < group->call_count; i++) {
         struct call* call = &group->calls[i];
@@ -594,6 +625,7 @@ static bool run_one_after_another(struct group* group) {
     return true;
 }
 
+/* Make all calls before the results of any call are read; return false if a call can't be built. */
 static bool run_in_flight(struct group* group) {
     for (int64_t i = 0; i < group->call_count; i++) {
         if (!build(group, &group->calls[i])) return false;
@@ -616,6 +648,7 @@ static void keep_implemented(struct group* group) {
     group->call_count = kept;
 }
 
+/* Create the streams and contexts of a group; return false after a complaint. */
 static bool open_contexts(struct group* group) {
     for (int64_t i = 0; i < group->context_count; i++) {
         if (diopirt_stream_create(group->vendor->device, &group->streams[i]) != diopiSuccess ||
@@ -627,6 +660,7 @@ static bool open_contexts(struct group* group) {
     return true;
 }
 
+/* Make the calls of a group, and release its tensors; return false if that fails. */
 static bool run_calls(struct group* group) {
     if (!open_contexts(group)) return false;
     if (!(group->flags & IS_CHAIN ? run_in_flight(group) : run_one_after_another(group))) return false;

@@ -65,6 +65,7 @@ static const char version[] =
 
 /* Write the header of a new file, or find where an earlier runner ended. */
 
+/* Write that calls were lost. `value` is the number of the signal or the exit code. */
 static void put_loss(struct output* output, enum loss loss, int64_t value) {
     begin_record(output, "LOST");
     put_number(output, loss);
@@ -83,6 +84,7 @@ static void put_beginning(const struct options* options, uint64_t identity, stru
 
 #ifdef DIOPI_RUNNER_NO_FILES
 
+/* Write the results to standard output. Return false after a complaint. */
 static bool open_output(const struct options* options, uint64_t identity, struct output* output,
                         struct progress* progress) {
     if (options->results != NULL) {
@@ -125,6 +127,7 @@ static bool read_earlier(struct input* input, struct progress* progress, bool sk
     return next != DAMAGED;
 }
 
+/* Prepare to continue a file of results after its last complete group; return false after a complaint. */
 static bool resume(const struct options* options, uint64_t identity, struct output* output, struct progress* progress) {
     struct input input;
     struct earlier earlier = {.end = FILE_HEADER_BYTES, .complete_end = FILE_HEADER_BYTES};
@@ -149,6 +152,8 @@ static bool resume(const struct options* options, uint64_t identity, struct outp
     return true;
 }
 
+/* Open the file of results. Write its header if it is new, or else find the place where the run continues. Return false
+ * after a complaint. */
 static bool open_output(const struct options* options, uint64_t identity, struct output* output,
                         struct progress* progress) {
     int flags = O_RDWR | O_CREAT | (options->resume ? 0 : O_TRUNC);
@@ -173,6 +178,7 @@ static bool open_output(const struct options* options, uint64_t identity, struct
 
 /* Run the cases. */
 
+/* Make the calls of a case from the group `first_group` on; return false after a complaint. */
 static bool run_case(struct input* cases, uint64_t first_group, const struct vendor* vendor, struct output* output,
                      struct progress* progress) {
     struct cursor* payload = &cases->payload;
@@ -193,6 +199,7 @@ static bool run_case(struct input* cases, uint64_t first_group, const struct ven
     return !payload->failed;
 }
 
+/* Make the calls of all cases from the place in `progress` on. */
 static enum status run_cases(struct input* cases, const struct vendor* vendor, struct output* output,
                              struct progress* progress) {
     uint64_t first_case = progress->case_position, first_group = progress->group;
@@ -212,6 +219,7 @@ static enum status run_cases(struct input* cases, const struct vendor* vendor, s
 static struct output* observed_output;
 static const struct progress* observed_progress;
 
+/* Handle a signal that ends this process: write that the call was lost, and let the signal end the process. */
 static void note_own_end(int signal_number) {
     signal(signal_number, SIG_DFL);
     if (observed_progress->is_pending) {
@@ -221,6 +229,7 @@ static void note_own_end(int signal_number) {
     raise(signal_number);
 }
 
+/* Let `note_own_end` handle the signals of a crash. */
 static void observe_own_end(struct output* output, const struct progress* progress) {
     static const int signals[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV};
     observed_output = output;
@@ -263,6 +272,7 @@ static void end_both(int signal_number) {
     _exit(128 + signal_number);
 }
 
+/* Let a function handle the signals that end the runner. */
 static void handle_signals(void (*handler)(int)) {
     static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], handler);
@@ -311,6 +321,7 @@ static void note_loss(struct output* output, struct progress* progress, int stat
     progress->committed += output_flush(output);
 }
 
+/* Run the cases in another process. If it ends during a call, record the loss and continue after the group. */
 static enum status supervise(const struct options* options, struct input* cases, struct output* output,
                              struct progress* progress) {
     int failed_starts = 0;
@@ -381,6 +392,7 @@ static enum status start(const struct options* options, struct input* cases, str
 
 /* The command line. */
 
+/* Read the command line; return false if it is wrong. */
 static bool read_options(int count, char** words, struct options* options) {
     *options = (struct options){.timeout = DEFAULT_TIMEOUT};
     for (int i = 1; i < count; i++) {

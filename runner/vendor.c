@@ -16,10 +16,12 @@ DIOPI_WEAK int32_t finalizeLibrary(void);
 #define LINKED(name) NULL
 #endif
 
+/* The functions of the standard, sorted by name after `vendor_load`. */
 #define ENTRY(name, count, call) {#name, count, call, LINKED(name)},
 static struct operator_entry operators[] = {DIOPIRT_CALLS(ENTRY)};
 enum { OPERATOR_COUNT = sizeof operators / sizeof *operators };
 
+/* Compare two entries by name, for qsort and bsearch. */
 static int compare(const void* first, const void* second) {
     return strcmp(((const struct operator_entry*)first)->name, ((const struct operator_entry*)second)->name);
 }
@@ -35,6 +37,7 @@ const struct operator_entry* vendor_operator(const char* name, size_t length) {
 
 #ifdef DIOPI_RUNNER_STATIC
 
+/* Return the function of the library with this name; NULL if the library does not have it. */
 static function_t find(const char* name) {
     static const struct {
         const char* name;
@@ -52,6 +55,7 @@ static function_t find(const char* name) {
     return NULL;
 }
 
+/* Return whether no path was passed, because the library is linked into the program; complain otherwise. */
 static bool open_library(const char* path) {
     if (path == NULL) return true;
     complain("this runner contains its vendor and loads no library; leave out %s", path);
@@ -62,6 +66,7 @@ static bool open_library(const char* path) {
 
 static void* library;
 
+/* Return the function of the library with this name; NULL if the library does not have it. */
 static function_t find(const char* name) {
     function_t function = NULL;
     void* symbol = dlsym(library, name);
@@ -69,6 +74,7 @@ static function_t find(const char* name) {
     return function;
 }
 
+/* Load the library and look up its functions; return false after a complaint. */
 static bool open_library(const char* path) {
     if (path == NULL) {
         complain("the path of the vendor's library is missing");
@@ -104,6 +110,7 @@ static void register_well_known(diopirt_device_t device) {
     }
 }
 
+/* Return the text that a function of the library returns; NULL if the library does not have the function. */
 static const char* query(const char* name) {
     function_t function = find(name);
     return function != NULL ? ((const char* (*)(void))function)() : NULL;

@@ -54,7 +54,16 @@ def _transpose_kernel(weight: Array, groups: int) -> Array:
 
 
 def _window_arguments(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Any:
-    """Return the sizes, strides, dilations and padding that `lax.reduce_window` needs for windows over x."""
+    """Return the sizes, strides, dilations and padding that `lax.reduce_window` needs for windows over x.
+
+    Args:
+        x: The array, whose last axes are those of the windows.
+        kernel: The size of a window along each of these axes.
+        stride: The distance between windows; empty for the size of a window.
+        padding: The padding before and after the array.
+        dilation: The distance between the elements of a window.
+        ceil_mode: Whether a last window may extend beyond the padded array.
+    """
     rank, lead = len(kernel), x.ndim - len(kernel)
     padding, dilation = _per_axis(padding, rank), _per_axis(dilation, rank)
     stride = _per_axis(stride or kernel, rank)
@@ -151,7 +160,14 @@ def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] |
 
 
 def _interpolation_matrix(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """Return the matrix (want, have) that interpolates `want` elements linearly from an axis of `have` elements."""
+    """Return the matrix (want, have) that interpolates `want` elements linearly from an axis of `have` elements.
+
+    Args:
+        have: The number of elements of the axis.
+        want: The number of elements of the result.
+        align_corners: Whether the first and last elements of both axes coincide.
+        scale: The number of result elements per element; None for want / have. It has no effect if `align_corners`.
+    """
     positions = np.arange(want, dtype=np.float64)
     if align_corners:
         positions *= (have - 1) / max(want - 1, 1)

@@ -193,7 +193,16 @@ def check_unchanged(subject: str, array: Array, original: Array) -> None:
 
 
 def check_array(subject: str, found: Array, expected: Array) -> None:
-    """Raise NotConformingError unless the arrays agree within the rounding of float32 sums of a few terms."""
+    """Compare arrays.
+
+    Args:
+        subject: The subject of the message, such as "output 0".
+        found: The actual array.
+        expected: The expected array.
+
+    Raises:
+        NotConformingError: The arrays differ by more than the rounding of float32 sums of a few terms.
+    """
     mismatches = ~np.isclose(found, expected, rtol=1e-5, atol=1e-6)
     if mismatches.any():
         place = tuple(int(index) for index in np.argwhere(mismatches)[0])

@@ -107,7 +107,17 @@ def _check_memory(manifest: EngineManifest, device: DeviceDescription) -> None:
 def _reserve_cores(
     manifest: EngineManifest, mapped: Mapping[int, DeviceDescription], policy: CoreAllocPolicy, mask: int
 ) -> Allocation:
-    """Reserve the cores of a group on the devices of `mapped`; raise HG_ERROR_CORES_UNAVAILABLE if too few are free."""
+    """Return the cores of a group, after reserving them on the devices.
+
+    Args:
+        manifest: The manifest of an engine of the group.
+        mapped: The device for each virtual device of the group.
+        policy: How the cores are chosen.
+        mask: The cores of this engine, one bit each; 0 unless the policy is to use a mask.
+
+    Raises:
+        InterfaceError: Too few cores are free (HG_ERROR_CORES_UNAVAILABLE).
+    """
     copies = {
         virtual: _map_copies(
             manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0

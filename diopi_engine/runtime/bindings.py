@@ -51,7 +51,19 @@ def map_arrays(
 def _binding_array(
     handles: Handles, context: ExecutionContext, binding: Binding, batch: int, address_or_handle: int, info: Any
 ) -> Array:
-    """Return the memory of a binding as an array; raise InterfaceError if the memory is too small or invalid."""
+    """Return the memory of a binding as an array.
+
+    Args:
+        handles: The handles of the library.
+        context: The execution context.
+        binding: The input or output.
+        batch: The size of the batch.
+        address_or_handle: The address of the memory, or the handle of a mapped tensor.
+        info: The hgHostTensorDesc that states which of the two it is; None for an address.
+
+    Raises:
+        InterfaceError: The memory is too small, or the address or handle is invalid.
+    """
     if not address_or_handle:
         raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
     shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)

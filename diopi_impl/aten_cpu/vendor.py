@@ -113,7 +113,13 @@ def _call_operator(call: TorchCall, equivalent: Equivalent) -> Sequence[Any]:
 
 
 def _has_dtypes(call: TorchCall, equivalent: Equivalent, returned: Sequence[Any]) -> bool:
-    """Return whether the results have the element types of the caller's tensors."""
+    """Return whether the results that an operator has returned have the element types of the caller's tensors.
+
+    Args:
+        call: The call.
+        equivalent: The operator that computes the function.
+        returned: The results of the operator.
+    """
     for number, (parameter, target) in enumerate(zip(call.prototype.results, call.results, strict=True)):
         place = equivalent.row.results.get(parameter.name, number)
         if isinstance(target, torch.Tensor) and place < len(returned) and target.dtype != returned[place].dtype:
@@ -146,7 +152,16 @@ def _operator(call: TorchCall, equivalent: Equivalent) -> Any:
 
 
 def _check_written(call: TorchCall, operator: Any, bound: dict[str, Any]) -> None:
-    """Raise NoEquivalentError if the operator would write to a tensor that the function only reads."""
+    """Check that the operator writes only to results of the function.
+
+    Args:
+        call: The call of the function.
+        operator: The operator.
+        bound: The arguments of the operator by name.
+
+    Raises:
+        NoEquivalentError: The operator would write to a tensor that the function only reads.
+    """
     results = {id(entry) for value in call.results for entry in (value if isinstance(value, list) else [value])}
     for argument in operator._schema.arguments:
         if argument.alias_info is not None and argument.alias_info.is_write:

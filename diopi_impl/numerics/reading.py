@@ -148,7 +148,16 @@ def _read_bound(place: str, table: Any) -> ErrorBound:
 
 
 def _check_keys(table: Mapping[str, Any], record: type, prefix: str) -> None:
-    """Raise NumericsError if a table has a key that is not a field of the dataclass."""
+    """Check the keys of a table.
+
+    Args:
+        table: The table.
+        record: The dataclass whose fields are the valid keys.
+        prefix: The place of the table, which precedes a key in the message.
+
+    Raises:
+        NumericsError: The table has a key that is not a field of the dataclass.
+    """
     known = [item.name for item in fields(record)]
     if unknown := [key for key in table if key not in known]:
         raise NumericsError(

@@ -128,7 +128,13 @@ def _half_ulp_step(plain: Any, argument: Any, results: list[Dtype], signs: Signs
 
 
 def _move(plain: Any, step: Any, part: float) -> Any:
-    """Return an argument moved by a fraction of a step."""
+    """Return an argument moved by a fraction of a step.
+
+    Args:
+        plain: The argument: an array, a number, or a list of arguments.
+        step: The step of each element; None for an argument that is not moved. A list has the steps of the entries.
+        part: The fraction.
+    """
     if isinstance(plain, list):
         return [_move(entry, entry_step, part) for entry, entry_step in zip(plain, step, strict=True)]
     with np.errstate(all="ignore"):

@@ -146,7 +146,14 @@ def _check_size(part: str, path: Path, size: int, limit: int) -> None:
 
 
 def _file_image(function: str, index: bytes, data: bytearray, provenance: Provenance) -> memoryview:
-    """Return the bytes of a file. HDF5 writes them to memory, because it ends the process when a disk is full."""
+    """Return the bytes of a baseline file. HDF5 writes them to memory, because it ends the process when a disk is full.
+
+    Args:
+        function: The function of the cases.
+        index: The index as JSON.
+        data: The arrays of the cases, one after the other.
+        provenance: The level, the key and the versions with which the file was generated.
+    """
     image = BytesIO()
     with h5py.File(image, "w", libver="v110") as file:  # type: ignore[arg-type]  # the stubs know no file objects
         for name, content in (("index", index), ("data", data)):

@@ -104,7 +104,15 @@ def locate_in_record(
     is_wrong: Mask,
     expected: NDArray[Any],
 ) -> Difference:
-    """Describe which elements of a tensor are wrong after the call, as `locate` does without distances."""
+    """Return which elements of a tensor are wrong after the call, as `locate` does without distances.
+
+    Args:
+        run: The record of the call.
+        record: The record of the tensor, with its elements after the call.
+        problem: What is wrong with the elements, such as "were not written".
+        is_wrong: A mask of the wrong elements.
+        expected: The expected elements.
+    """
     dtype, strides = record.dtype, record.strides
     return locate(run, record.name, problem, is_wrong, record.values, expected, dtype, strides=strides, measured=False)
 

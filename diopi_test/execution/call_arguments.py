@@ -276,7 +276,15 @@ class CallArguments:
         )
 
     def _record_initial(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
-        """Record a tensor of the call with its initial bytes, and return the tensor."""
+        """Return a tensor, after recording it with the bytes of its storage before the call.
+
+        Args:
+            name: The name of the parameter.
+            role: The role of the parameter.
+            tensor: The tensor.
+            image: The contents of the storage before the call.
+            expected: The expected result; None if the tensor is not a result.
+        """
         self.placed.append(
             PlacedTensor(name=name, role=role, tensor=tensor, before=image.view(np.uint8), expected=expected)
         )

@@ -60,7 +60,13 @@ class Bits:
         return self.sign - (1 << self.fraction)
 
     def nan(self, payload: int, *, quiet: bool, negative: bool = False) -> int:
-        """Return the bits of a NaN with this payload, which has six bits."""
+        """Return the bits of a NaN.
+
+        Args:
+            payload: The six bits that follow the quiet bit.
+            quiet: Whether the NaN is quiet; otherwise it is signaling.
+            negative: Whether the sign bit is set.
+        """
         return self.infinity | self.quiet * quiet | payload << (self.fraction - 7) | self.sign * negative
 
     def payload(self, bits: int) -> int:

@@ -391,7 +391,16 @@ class FunctionSearch:
     def _run(
         self, calls: Sequence[BaselineCase], derived: Sequence[Collected] = (), *, new_worker: bool
     ) -> list[Outcome]:
-        """Return the outcomes of the calls; raise EndSearchError if they can't run, which isn't a vendor's failure."""
+        """Return the outcomes of calls.
+
+        Args:
+            calls: The calls.
+            derived: Further calls to run, which are derived from these calls.
+            new_worker: Whether the calls run in a new worker.
+
+        Raises:
+            EndSearchError: The calls can't run for a reason that is no failure of the vendor.
+        """
         try:
             return self._search.trials.run(calls, derived, new_worker=new_worker)
         except Exception as error:

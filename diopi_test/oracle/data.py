@@ -130,7 +130,16 @@ def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
 def _draw(
     prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier: Values, evaluate_reference: ReferenceCall
 ) -> TensorData:
-    """Return the values of a tensor; a real tensor takes the real parts of complex values."""
+    """Return the values of a tensor; a real tensor takes the real parts of complex values.
+
+    Args:
+        prototype: The function.
+        case: The case.
+        name: The name of the tensor, which is a part of the key of its random numbers.
+        spec: The specification of the tensor.
+        earlier: The values of the arguments before this one, from which values may be computed.
+        evaluate_reference: Returns a result of another function's reference (`ResultOf`).
+    """
     if isinstance(spec.compute, ResultOf):
         raw = np.reshape(evaluate_reference(spec.compute, plain_values(earlier)), spec.shape)
     elif spec.compute is not None:

@@ -128,6 +128,15 @@ def _make_perturbation(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatte
     function then converts them first. If the case tests an integer type, integers that float32 can't represent are
     perturbed too, because their floating-point results are computed in float32. Float attributes are perturbed only if
     the type of the result can't represent them.
+
+    Args:
+        value: The argument.
+        tested: The element type that the case tests.
+        dtype: The type of the result.
+        signs: Draws the directions of each element.
+
+    Returns:
+        A function from the number of a round to the perturbed argument; None if the argument is not perturbed.
     """
     if isinstance(value, list):
         entry_dtype = tested if is_inexact(tested) else dtype  # each entry of an array is computed separately

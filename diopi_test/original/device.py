@@ -124,7 +124,13 @@ def _rules(line: int, content: Mapping[Any, Any]) -> Iterator[SkipRule]:
 
 
 def _rules_of_list(kind: SkipKind, argument: str, values: Any) -> Iterator[SkipRule]:
-    """Yield a skip for each `Skip(…)` of a list, or for a single one; like the original suite, ignore other values."""
+    """Yield a skip for each `Skip(…)` of a list, or for a single one; like the original suite, ignore other values.
+
+    Args:
+        kind: What the skips refer to, such as the values or the element types of an argument.
+        argument: The name of the argument.
+        values: The list or the single value.
+    """
     for value in _as_list(values):
         if isinstance(value, Skipped) and not problems_in(value):
             yield SkipRule(line=value.line, kind=kind, argument=argument, value=value.value)

@@ -274,7 +274,17 @@ def _attributes_of_case(entry: ConfigEntry, number: int) -> dict[str, Any]:
 def _case(
     entry: ConfigEntry, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
 ) -> tuple[Prototype, Case]:
-    """Return the case of the first function that accepts the arguments; if none does, raise the first error."""
+    """Return the case of the first function that accepts the arguments.
+
+    Args:
+        entry: The entry of the configuration.
+        found: The functions that the name of the entry can mean.
+        number: The number of the case in the entry.
+        dtypes: The element type of each tensor.
+
+    Raises:
+        EntryError: No function accepts the arguments; the reason is that of the first function.
+    """
     problems: list[EntryError] = []
     for meaning in found:
         try:
@@ -373,7 +383,11 @@ def _enter_tensor(
 
 
 def _enter_attribute(call: CallDraft, meaning: Meaning, name: str, value: Any) -> None:
-    """Store an attribute as an argument, as an attribute of the result, or as unmatched, for the adapters."""
+    """Store an attribute of an entry in the draft of a call.
+
+    The attribute becomes an argument, or an attribute of the result. Any other attribute is stored as unmatched, for
+    the adapters to translate. None for an entry of an array of tensors lengthens the array.
+    """
     if (found := meaning.parameter(name)) is not None:
         call.values[found] = value
     elif name in RESULT_ATTRIBUTES:

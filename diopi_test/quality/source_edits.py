@@ -51,7 +51,16 @@ def import_names(source: str, module: str, names: Sequence[str]) -> str:
 
 
 def _insertion_line(tree: ast.Module, statements: Sequence[ast.ImportFrom], module: str) -> int:
-    """Return the line before which an import of `module` keeps the imports of one section in alphabetical order."""
+    """Return the line before which an import of `module` keeps the imports of one section in alphabetical order.
+
+    Args:
+        tree: The syntax tree of the module to edit.
+        statements: Its statements `from … import …`.
+        module: The module to import.
+
+    Returns:
+        The number of the line, counted from 0.
+    """
     section = [node for node in statements if _is_project_module(node.module or "") == _is_project_module(module)]
     later = [node for node in section if (node.module or "") > module]
     if later:
@@ -62,7 +71,14 @@ def _insertion_line(tree: ast.Module, statements: Sequence[ast.ImportFrom], modu
 
 
 def _starts_section(lines: Sequence[str], first: int, statements: Sequence[ast.ImportFrom], module: str) -> bool:
-    """Return whether a new import is the first of its section, which an empty line precedes."""
+    """Return whether a new import needs an empty line before it, because it is the first of its section.
+
+    Args:
+        lines: The lines of the module to edit.
+        first: The number of the line before which the import is inserted, counted from 0.
+        statements: The statements `from … import …` of the module.
+        module: The module to import.
+    """
     is_only = not any(_is_project_module(node.module or "") == _is_project_module(module) for node in statements)
     return is_only and first > 0 and bool(lines[first - 1].strip())
 

@@ -77,7 +77,14 @@ def static_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[C
 
 
 def _cell(place: int, content: Content, title: str, class_: str | None) -> Markup:
-    """Render a table cell. The first cell of a row is the row's header."""
+    """Return a table cell. The first cell of a row is the row's header.
+
+    Args:
+        place: The number of the cell in its row.
+        content: The content.
+        title: The title of the column.
+        class_: The CSS class; None for no class.
+    """
     if not place:
         return tag("th", content, scope="row")
     return tag("td", content, class_=class_, data_label=title)

@@ -305,7 +305,7 @@ def _split_empty(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Findin
 
 
 def _is_relevant(trait: str, finding: Finding, contrast: _Contrast) -> bool:
-    """Return whether a trait can explain a failure.
+    """Return whether a trait can explain a failure, compared with the passed cases of the function (`contrast`).
 
     The class and the element type explain a failure if a case of another class or type passed. The data explain it if
     only elements in a region are wrong. Other arguments explain it if a case of the same type passed, and no case with

@@ -126,7 +126,14 @@ class ForkServerLoop:
     def _become_process(
         self, fork_server: int, output: int, main: Callable[[], None], closed: Sequence[socket.socket]
     ) -> NoReturn:
-        """Execute `main` in the forked process; end the process afterwards."""
+        """Execute `main` in the forked process, and end the process.
+
+        Args:
+            fork_server: The process ID of the fork server, with which the process ends.
+            output: The file for standard output and standard error.
+            main: What the process executes.
+            closed: The connections that the process must not have.
+        """
         status = 1
         try:
             os.setpgid(0, 0)  # the parent does the same, because either may come first

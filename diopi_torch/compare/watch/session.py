@@ -189,7 +189,13 @@ class Watch:
         return None if self.counts.overhead_seconds <= available else NO_TIME
 
     def _judge(self, form: FormState, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call an operator, judge the call, and account for the time that judging takes."""
+        """Return the results of an operator, after judging the call; account for the time that judging takes.
+
+        Args:
+            form: The form of the call, with the operator.
+            args: The positional arguments.
+            kwargs: The keyword arguments.
+        """
         operator = form.operator
         is_repeat = form.is_judged
         _wait_for_devices(args)
