@@ -130,7 +130,13 @@ def serve(name: str, optimize: str, connection: Connection) -> None:
 
 
 class Server:
-    """A process that measures calls. It is replaced when a call takes too long."""
+    """A process that measures calls. It is replaced when a call takes too long.
+
+    Args:
+        name: the name of the vendor.
+        optimize: the value of DIOPI_JAX_OPTIMIZE in the process.
+        limit: the seconds after which a call takes too long.
+    """
 
     def __init__(self, name: str, optimize: str, limit: float) -> None:
         self._arguments = name, optimize

@@ -18,7 +18,16 @@ LOCAL_MEMORY = 256 << 20
 @final
 @dataclass(kw_only=True)
 class _PlannedCore:
-    """A core of a virtual device: the numbers of the engines that run on it, and the memory that they need."""
+    """A core of a virtual device, and the engines that are planned for it.
+
+    Attributes:
+        device: the number of the virtual device.
+        number: the number of the core.
+        memory: the size of its local memory in bytes.
+        engines: the numbers of the engines that run on the core.
+        weights: the bytes of the weights of all these engines.
+        largest: the bytes of the largest patch of these engines; only one patch is in memory at a time.
+    """
 
     device: int
     number: int

@@ -89,7 +89,10 @@ def _join(first: Dependence, second: Dependence) -> Dependence:
 
 
 def _branch(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
-    """Follow all branches of a condition, which must not depend on a sample."""
+    """Return the dependence of the results of a condition, for all branches.
+
+    The results may mix samples if the condition depends on a sample.
+    """
     condition, *arguments = operands
     if condition != UNIFORM:
         return [possibly_mixed(equation)] * len(equation.outvars)
@@ -108,7 +111,10 @@ def _repeat(step: Callable[[list[Dependence]], list[Dependence]], carried: Seque
 
 
 def _while(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
-    """Follow the body of a loop, whose condition must not depend on a sample."""
+    """Return the dependence of the results of a loop.
+
+    The results may mix samples if the condition of the loop depends on a sample.
+    """
     params, conditions = equation.params, equation.params["cond_nconsts"]
     constants = conditions + params["body_nconsts"]
     bound = list(operands[conditions:constants])
@@ -118,7 +124,10 @@ def _while(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
 
 
 def _scan(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
-    """Follow the body of a loop over the first axis of its last operands, which must not be the axis of the batch."""
+    """Return the dependence of the results of a loop over the first axis of its last operands.
+
+    The results may mix samples if this axis is the axis of the batch.
+    """
     params = equation.params
     constants, carries = params["num_consts"], params["num_carry"]
     located = locate_batch_axes(equation, operands)

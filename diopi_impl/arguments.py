@@ -90,6 +90,7 @@ class _PreparedCalls:
     """
 
     LIMIT = 256
+    """The maximum number of prepared functions."""
 
     def __init__(self) -> None:
         self._performs: dict[Hashable, Perform] = {}

@@ -70,7 +70,7 @@ class DeferredResult:
 
 @final
 class Results:
-    """A writer for the results of calls of `prototype`."""
+    """A writer for the results of calls of `prototype`, which accesses the tensors of the calls through `access`."""
 
     def __init__(self, prototype: Prototype, access: TensorAccess) -> None:
         position = {p.name: i for i, p in enumerate(prototype.parameters[1:])}

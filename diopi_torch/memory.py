@@ -20,7 +20,7 @@ class DeviceMemoryError(MemoryError):
 
 
 class FreedTwiceError(RuntimeError):
-    """A block was returned to the allocator that does not belong to any tensor."""
+    """A block that belongs to no tensor was given back to the allocator."""
 
 
 class MemorySource(Protocol):

@@ -38,6 +38,11 @@ _FLOCK = "hhqqi"
 class Cores:
     """The cores of a device as bit masks. Methods that change something must be called within `exclusive_access`.
 
+    Args:
+        folder: the folder of the file with the locks.
+        device: the number of the device.
+        count: the number of cores.
+
     Attributes:
         count: the number of cores.
         retained: the cores that this process has retained.

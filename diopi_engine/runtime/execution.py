@@ -29,7 +29,15 @@ PARTS_PER_LANE = 2
 
 @final
 class CoreLane:
-    """One or more cores that compute a part of a batch together, and the weights, which several cores share."""
+    """One or more cores that compute a part of a batch together, and the weights, which several cores share.
+
+    Args:
+        engine: the engine.
+        cores: the JAX devices that are the cores.
+
+    Raises:
+        InterfaceError: a core occurs twice, or the engine is compiled for other platforms.
+    """
 
     def __init__(self, engine: Engine, cores: Sequence[Any]) -> None:
         if len(set(cores)) < len(cores):
@@ -94,7 +102,12 @@ def binding_shape(binding: Binding, batch: int) -> tuple[int, ...]:
 
 @final
 class Execution:
-    """The execution of an engine on lanes of cores; threads that call it concurrently run one after another."""
+    """The execution of an engine on lanes of cores; threads that call it concurrently run one after another.
+
+    Args:
+        engine: the engine.
+        lanes: the JAX devices of each lane.
+    """
 
     def __init__(self, engine: Engine, lanes: Sequence[Sequence[Any]]) -> None:
         self._engine = engine

@@ -59,7 +59,10 @@ def fill_large_results(can_fill: CanFill, fill: Fill) -> Adapter:
 
 @final
 class LargeResultImplementation:
-    """Writes large results with `fill` and computes all others with `compiled`, the compiled program."""
+    """Writes large results with `fill` and computes all others with `compiled`, the compiled program.
+
+    `can_fill` returns whether `fill` computes a call.
+    """
 
     def __init__(self, compiled: Compiled, can_fill: CanFill, fill: Fill) -> None:
         self.compiled, self._can_fill, self._fill = compiled, can_fill, fill

@@ -9,6 +9,7 @@ SEPARATOR = "; its output: "
 """The text between the reason in a message and the output of the worker."""
 
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?: in (?P<function>\S+))?')
+"""A frame of a stack that Python's faulthandler has printed."""
 
 _PROJECT = re.compile(
     r"/(diopi_test|lib_rt|diopi_proto|diopi_torch|diopi_engine)/|/diopi_impl/(\w+\.py|native/|export/)"
@@ -16,6 +17,7 @@ _PROJECT = re.compile(
 """Paths of the project's own modules. The vendors in `diopi_impl` do not match."""
 
 _STANDARD_LIBRARY = re.compile(r"/lib/python\d[.\d]*/(?!site-packages/|dist-packages/)")
+"""A part of the paths of modules of Python's standard library."""
 
 
 def split_stack(message: str) -> tuple[str, Sequence[str]]:

@@ -44,6 +44,9 @@ Step = Callable[[], None]
 class QueueingVendor(CaseTakingVendor):
     """A vendor that queues the expected results of its calls, with the defect of a mutant.
 
+    Args:
+        kind: the kind of the mutant, one of `QUEUE_KINDS`.
+
     Attributes:
         effect: whether the mutant changed a result of a call since the vendor was created.
     """

@@ -51,7 +51,13 @@ _MEMORY_INTERVAL = 0.05
 @final
 @dataclass(frozen=True)
 class ScheduledCase:
-    """A case to run, its baseline file, and the expected digest of the file; None accepts any digest."""
+    """A case to run.
+
+    Attributes:
+        path: the baseline file of the case.
+        case: the case.
+        sha256: the digest that the file must have; None accepts any digest.
+    """
 
     path: Path
     case: Collected

@@ -185,6 +185,12 @@ class RemoteTarget(Target):
 class RemoteCall(TargetCall):
     """A call of a vendor in another process; see `run.target.TargetCall`.
 
+    Args:
+        target: The vendor.
+        case: The case.
+        mode: The properties of the call.
+        stays_open: Whether the tensors stay allocated until the context ends, so that `find_late_results` can read them.
+
     Attributes:
         damage: the guard zones that were written to, known once the call is closed.
     """

@@ -17,6 +17,7 @@ from diopi_proto.aten.table import NO_CALL, find_row
 from diopi_torch.fallback import operator_name
 from diopi_torch.layout import DTYPES
 
+# The reasons why calls are not judged, as the report of a watch lists them
 VIEW = "views, which compute nothing"
 MEMORY = "operators that only allocate or inspect memory"
 RANDOM = "operators that draw random numbers, which have no single right result"

@@ -37,6 +37,7 @@ from diopi_torch.compare.watch.sampling import MAX_UNSAMPLED_ELEMENTS, choose_sa
 from diopi_torch.fallback import default_arguments, named_arguments, operator_name
 from diopi_torch.layout import DTYPES
 
+# Further reasons why calls are not judged, as the report of a watch lists them
 REPEATED = "calls of a form that was judged before"
 NO_TIME = "calls of a form that was not judged yet, because the share of time was used up"
 TOO_LARGE = f"calls with a tensor of more than {MAX_UNSAMPLED_ELEMENTS:,} elements, of operators that can't be sampled"
