@@ -252,7 +252,10 @@ def convex_giou(pointsets, polygons):
 
 @vendor.implements("diopiDiffIouRotatedSortVerticesMmcv")
 def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
-    """Return nine indices per polygon: the valid corners by angle, the first again, then an invalid corner's index."""
+    """Return nine indices per polygon: the valid corners by angle, the first again, then an invalid corner's index.
+
+    A polygon with fewer than three valid corners has the index of the invalid corner in all nine places.
+    """
     check_shapes((*num_valid.shape, 24, 2), vertices=vertices)
     check_shapes((*num_valid.shape, 24), mask=mask)
     if num_valid.ndim != 2:

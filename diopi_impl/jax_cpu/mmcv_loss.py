@@ -17,7 +17,7 @@ LOG_MIN = log(2.0**-126)
 
 
 def _row_weights(target: Array, weight: Array, classes: int) -> Array:
-    """Return the weight of each row, which is the weight of its target class; 1 if there are no weights."""
+    """Return the weight of each row's target class: that of class 0 if the target is negative, 1 without weights."""
     if not weight.size:
         return jnp.ones(target.shape, weight.dtype)
     check_shapes((classes,), weight=weight)
@@ -62,7 +62,7 @@ def sigmoid_focal_loss_backward(input, target, weight, gamma, alpha):
 
 
 def _target_probability(softmax: Array, target: Array) -> Array:
-    """Return the probability of the target class of each row."""
+    """Return the probability of the target class of each row: that of class 0 if the target is negative."""
     if not softmax.size:
         return jnp.ones(target.shape, softmax.dtype)
     return jnp.take_along_axis(softmax, jnp.maximum(target, 0)[:, None], 1)[:, 0]

@@ -55,7 +55,7 @@ def ball_query(center_xyz, xyz, sample_num, min_radius, max_radius):
     """Return the indices of the first points within the radii of each center; zeros if there is none."""
 
     def row(points: Array, center: Array) -> Array:
-        """Return the indices of the points within the radii of a center."""
+        """Return the indices of the first `sample_num` points within the radii of a center."""
         distances = _squared_distances(points, center)
         hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
         indices, has_hit = _first_hits(hits, sample_num)
@@ -82,7 +82,7 @@ def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, 
     none = jnp.zeros(sample_num, int).at[0].set(-1)
 
     def row(inputs: tuple[Array, Array]) -> Array:
-        """Return the indices, in its set, of the points within the radius of a center."""
+        """Return the indices, in its set, of the first `sample_num` points within the radius of a center."""
         center, set_index = inputs
         hits = (_squared_distances(xyz, center) < max_radius**2) & (set_of_point == set_index)
         indices, has_hit = _first_hits(hits, sample_num)
@@ -113,10 +113,10 @@ def _furthest_points(distances_from: Callable[[Array], Array], points: int, coun
 
 @vendor.implements("diopiFurthestPointSamplingMmcv")
 def furthest_point_sampling(points_xyz, num_points):
-    """Return the indices of furthest points of each set."""
+    """Return the indices of the points that furthest-point sampling chooses from each set."""
 
     def sample_set(points: Array) -> Array:
-        """Return the furthest points of a set."""
+        """Return the indices of the points that are chosen from a set."""
         return _furthest_points(lambda i: _squared_distances(points, points[i]), len(points), num_points, points.dtype)
 
     return lax.map(sample_set, points_xyz)
@@ -124,7 +124,7 @@ def furthest_point_sampling(points_xyz, num_points):
 
 @vendor.implements("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(points_dist, num_points):
-    """Return the indices of furthest points for matrices of distances."""
+    """Return the indices of the points that furthest-point sampling chooses, given the distances of all pairs."""
     return lax.map(
         lambda distances: _furthest_points(lambda i: distances[i], len(distances), num_points, distances.dtype),
         points_dist,

@@ -24,7 +24,21 @@ from diopi_impl.jax_cpu.sampling import adjoint, border_cells, planes_to_rows, s
 def _rotated_grid(
     shape: Shape, rois: Array, bins: Pair, ratio: int, scale: float, shift: float, least: float, clockwise: bool
 ) -> RoiSampleGrid:
-    """Return the sample grid of rotated regions; `shift` is subtracted from centers, sides are at least `least`."""
+    """Return the sample grid of rotated regions.
+
+    Args:
+        shape: The shape of the feature maps.
+        rois: The regions, (R, 6): the index of the map, the center's x and y, width, height and angle.
+        bins: The numbers of bins along height and width.
+        ratio: The number of samples per bin along each axis; 0 or less for one per element.
+        scale: The factor from the coordinates of regions to those of maps.
+        shift: The number that is subtracted from the scaled centers.
+        least: The lower bound of the scaled sides.
+        clockwise: Whether angles are clockwise.
+
+    Returns:
+        The grid.
+    """
     across, down = (rois[:, k] * scale - shift for k in (1, 2))
     w, h = (jnp.maximum(rois[:, k] * scale, least) for k in (3, 4))
     theta = -rois[:, 5] if clockwise else rois[:, 5]
@@ -63,7 +77,21 @@ def roi_align_rotated_backward(
 
 
 def _blend_orientations(channels: Array, theta: Array, orientations: int) -> Array:
-    """Return orientation channels (R, C′·O, …) shifted cyclically by the angle of each region."""
+    """Return oriented features that are shifted cyclically by the angle of each region.
+
+    An angle between two orientations interpolates linearly between the shifts for both.
+
+    Args:
+        channels: The features, (R, C′·O, H, W), for O orientations.
+        theta: The angle of each region, (R,).
+        orientations: The number O of orientations.
+
+    Returns:
+        The features in the same shape.
+
+    Raises:
+        ValueError: the number of channels is not a multiple of O
+    """
     if channels.shape[1] % orientations:
         raise ValueError(f"{channels.shape[1]} channels can't be divided into {orientations} orientations")
     turn = theta * orientations / (2 * pi)
@@ -109,7 +137,18 @@ BOX_POINTS = ((0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1))
 
 
 def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, points: int) -> Array:
-    """Return the sums of the samples at the points of each position's box: (N, H, W, C)."""
+    """Return the sums of the samples at the points of each position's box: (N, H, W, C).
+
+    Args:
+        rows: The feature maps as rows of channels.
+        shape: The shape of the feature maps, (N, C, H, W).
+        boxes: The box of each position, (N, H, W, 5): y, x, width, height and angle.
+        scale: The factor from the coordinates of boxes to those of maps.
+        points: 1 for the center only, or 5 for the center and the corners.
+
+    Raises:
+        ValueError: `points` is another number
+    """
     if points not in (1, 5):
         raise ValueError(f"points is {points}, expected 1 for the center or 5 for the corners too")
     n, _, h, w = shape

@@ -19,7 +19,8 @@ from diopi_impl.jax_cpu.registration import implements_optimizer
 def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
     """Return the parameters and the momentum buffer after a step of stochastic gradient descent.
 
-    Without a buffer (None), the step is that with an empty one, and None takes its place in the results.
+    A missing buffer (None) means the first step: the gradient, to which weight decay was added, is used in place of the
+    new buffer, and None is returned for the buffer.
     """
     d = grad + weight_decay * param
     if momentum == 0:

@@ -190,7 +190,7 @@ def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 
 
 @implements_ranks("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input, output_size):
-    """Return the means of windows that divide each axis into output_size parts."""
+    """Return the means of windows that cover each axis; `output_size` is the number of windows along each axis."""
     axes = adaptive_axes(input.shape, output_size)
     return _means(input, axes, _window_divisor(axes, False, None))
 
@@ -203,7 +203,7 @@ def _adaptive_avg_pool_backward(grad_output: Array, input: Array, rank: int) -> 
 
 @implements_ranks("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input, output_size):
-    """Return the maxima of windows that divide each axis into output_size parts."""
+    """Return the maxima of windows that cover each axis; `output_size` is the number of windows along each axis."""
     return _gathered_argmax(input, adaptive_axes(input.shape, output_size))[0]
 
 

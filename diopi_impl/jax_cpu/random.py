@@ -65,7 +65,8 @@ def dropout(input, p, train, generator, *, out):
 def random(from_, to, generator, *, out):
     """Return random integers in [from_, to): remainders of 64 random bits.
 
-    The probabilities of the integers differ by less than 2^−24, relative, if there are less than 2^40 integers.
+    Without `to` (None), the largest result is the largest integer that the type represents. The probabilities of the
+    integers differ by less than 2^−24, relative, if there are fewer than 2^40 integers.
     """
     span = _count_integers(from_, to, out.dtype)
     bits = jax.random.bits(derive_key(generator), out.shape, jnp.uint64)
@@ -73,7 +74,7 @@ def random(from_, to, generator, *, out):
 
 
 def _count_integers(from_: int, to: int | None, dtype: Dtype) -> int:
-    """Return the number of integers in [from, to); raise ValueError if `dtype` can't represent all of them."""
+    """Return the number of integers in [from, to); raise ValueError if there are none or `dtype` lacks one of them."""
     low, high = _exact_integers(dtype)
     last = high if to is None else to - 1
     if not low <= from_ <= last <= high:

@@ -157,7 +157,15 @@ def _batched_sequences(q: Tensor) -> SequenceRows:
 
 
 def _packed_sequences(begins_q: Sequence[int], begins_k: Sequence[int]) -> SequenceRows:
-    """Return the rows of packed sequences from their starts, with the total length last."""
+    """Return the rows of packed sequences.
+
+    Args:
+        begins_q: The row at which each sequence of queries starts, and the number of all rows.
+        begins_k: The same for keys and values.
+
+    Raises:
+        ValueError: the numbers of sequences differ
+    """
     if len(begins_q) != len(begins_k):
         raise ValueError(f"there are {len(begins_q)} ends of queries and {len(begins_k)} of keys")
     slices = [[slice(a, b) for a, b in pairwise(x)] for x in (begins_q, begins_k)]

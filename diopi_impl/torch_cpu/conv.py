@@ -46,7 +46,7 @@ def convolution(
     dilation: Sizes,
     groups: int,
 ) -> Tensor:
-    """Call `conv`, such as `functional.conv2d`; the prototype documents all other arguments."""
+    """Return the result of `conv`, e.g. `functional.conv2d`; the prototype documents all other arguments."""
     return conv(input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -77,7 +77,7 @@ def transposed_convolution(
     groups: int,
     dilation: Sizes,
 ) -> Tensor:
-    """Call `conv`, such as `functional.conv_transpose2d`; the prototype documents all other arguments."""
+    """Return the result of `conv`, e.g. `functional.conv_transpose2d`; the prototype documents all other arguments."""
     return conv(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 

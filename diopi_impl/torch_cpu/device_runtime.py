@@ -28,7 +28,11 @@ ALIGNMENT = 512
 
 @final
 class TorchDevice(Device):
-    """A device of the runtime whose memory consists of tensors on a device of PyTorch."""
+    """A device of the runtime whose memory consists of tensors on a device of PyTorch.
+
+    Args:
+        runtime: The functions that allocate and copy the memory.
+    """
 
     __slots__ = ("runtime",)
 
@@ -39,7 +43,11 @@ class TorchDevice(Device):
 
 @final
 class TorchRuntime:
-    """The nine runtime functions on a device of PyTorch."""
+    """The nine runtime functions on a device of PyTorch.
+
+    Args:
+        device: The device of PyTorch.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -107,7 +115,12 @@ class TorchRuntime:
             yield
 
     def tensor_over(self, address: int, layout: TensorMetadata, dtype: torch.dtype) -> torch.Tensor:
-        """Return a tensor with this layout over the memory at an address."""
+        """Return a tensor with this layout over the memory at an address.
+
+        Raises:
+            UnsupportedDtypeError: the device can't have tensors of this element type
+            ValueError: the tensor is not inside one block
+        """
         self._check_dtype(dtype)
         nbytes = extent(layout.shape, layout.strides) * dtype.itemsize
         if not nbytes:

@@ -64,7 +64,7 @@ def gather_backward(grad_output, input, dim, index):
 
 @vendor.implements("diopiScatter")
 def scatter(input, dim, src, index, reduce):
-    """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
+    """Return input with `src` written, added or multiplied to the elements at `index` along `dim`."""
     if reduce == "add":
         return aten.scatter_add(input, dim, index, src)  # PyTorch deprecates the keyword for tensors
     return aten.scatter(input, dim, index, src, **_reduce_keyword(reduce))
@@ -72,7 +72,7 @@ def scatter(input, dim, src, index, reduce):
 
 @vendor.implements("diopiScatterScalar")
 def scatter_scalar(input, dim, value, index, reduce):
-    """Write, add or multiply `value` to the elements of input whose position along `dim` is in `index`."""
+    """Return input with `value` written, added or multiplied to the elements at `index` along `dim`."""
     return aten.scatter(input, dim, index, value, **_reduce_keyword(reduce))
 
 

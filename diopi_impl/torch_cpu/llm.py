@@ -1,4 +1,4 @@
-"""Kernels for serving language models: token caches, decoding and prefill.
+"""Kernels for serving language models: token caches, decoding, prefill, and an all-reduce of one process.
 
 Attention calls `attend`, and thus PyTorch's kernel, once per sequence.
 """

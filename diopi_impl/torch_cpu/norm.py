@@ -38,7 +38,7 @@ def _widen_parameters(input: Tensor, *values: Tensor | None) -> list[Any]:
 
 
 def _weight_or_ones(input: Tensor, weight: Tensor | None, shape: Sequence[int]) -> Any:
-    """Return the widened weight, or ones for NULL, with which PyTorch computes float32 statistics."""
+    """Return the widened weight, or ones of this shape for NULL; with weights, PyTorch computes float32 statistics."""
     return _widen_parameters(input, torch.ones(list(shape), dtype=input.dtype) if weight is None else weight)[0]
 
 

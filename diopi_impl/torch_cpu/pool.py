@@ -84,13 +84,13 @@ def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mod
 
 @implements_ranks("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input, output_size):
-    """Return the means of windows that divide each axis into output_size parts."""
+    """Return the means of windows that cover each axis; `output_size` is the number of windows along each axis."""
     return _pooling_function("adaptive_avg_pool", len(output_size))(input, output_size)
 
 
 @implements_ranks("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input, output_size):
-    """Return the maxima of windows that divide each axis into output_size parts."""
+    """Return the maxima of windows that cover each axis; `output_size` is the number of windows along each axis."""
     return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size)
 
 

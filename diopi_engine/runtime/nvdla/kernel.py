@@ -49,7 +49,7 @@ class OpenDevice:
 
 @final
 class DeviceMemory:
-    """An allocation in the memory of a device. The program may write a loadable (a compiled network) to the allocation."""
+    """An allocation in the memory of a device; the program may write a loadable (a compiled network) into it."""
 
     def __init__(self, space: HeapSpace, size: int) -> None:
         """Allocate `size` bytes of a heap; raise InterfaceError if the heap is full."""

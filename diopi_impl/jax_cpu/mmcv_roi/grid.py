@@ -103,7 +103,13 @@ class RoiSampleGrid:
 
 
 def sample_counts(extents: tuple[Array, Array], bins: Pair, ratio: int) -> tuple[Array, Array]:
-    """Return the numbers of samples per bin along H and W, (R,) each."""
+    """Return the numbers of samples per bin along H and W, (R,) each.
+
+    Args:
+        extents: The sizes of the regions along H and W, (R,) each.
+        bins: The numbers of bins along H and W.
+        ratio: The number of samples; 0 or less for one per element of the map, rounded up.
+    """
     count_h, count_w = (
         jnp.full(extent.shape, ratio) if ratio > 0 else jnp.ceil(extent / n).astype(int)
         for extent, n in zip(extents, bins, strict=True)
@@ -129,7 +135,17 @@ def _extents(rois: Array, scale: float, aligned: bool) -> tuple[list[Array], lis
 def roi_sample_grid(
     shape: Shape, rois: Array, scale: float, bins: Pair, ratio: int, aligned: bool, shifts: Array | None = None
 ) -> RoiSampleGrid:
-    """Return the sample grid of upright regions, moved by `shifts` (2, R, bins along H, along W) if any."""
+    """Return the sample grid of upright regions.
+
+    Args:
+        shape: The shape of the feature maps.
+        rois: The regions, (R, 5): the index of the map, x1, y1, x2 and y2.
+        scale: The factor from the coordinates of regions to those of maps.
+        bins: The numbers of bins along H and W.
+        ratio: The number of samples per bin along each axis; 0 or less for one per element.
+        aligned: Whether regions are moved by half an element; if not, their sizes are at least 1.
+        shifts: The shifts of each bin's samples, (2, R, bins along H, bins along W), or None.
+    """
     starts, extents = _extents(rois, scale, aligned)
     counts = sample_counts((extents[0], extents[1]), bins, ratio)
 

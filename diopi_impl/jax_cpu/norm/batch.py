@@ -47,7 +47,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 
 
 def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
-    """Return the running statistic moved toward `new` by `momentum`; None if there is none."""
+    """Return the running statistic moved toward `new` by the factor `momentum`; None if there is no statistic."""
     check_size(new.size, running=running)
     return None if running is None else (1 - momentum) * running.ravel() + momentum * new.ravel()
 

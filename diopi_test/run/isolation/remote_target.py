@@ -189,7 +189,7 @@ class RemoteCall(TargetCall):
         target: The vendor.
         case: The case.
         mode: The properties of the call.
-        stays_open: Whether the tensors stay allocated until the context ends, so that `find_late_results` can read them.
+        stays_open: Whether the tensors stay allocated until the context ends, for `find_late_results` to read them.
 
     Attributes:
         damage: the guard zones that were written to, known once the call is closed.
