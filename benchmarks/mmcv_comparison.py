@@ -79,7 +79,15 @@ def fuzzed_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
 
 @dataclass
 class Score:
-    """The outcomes of a vendor's calls of one function."""
+    """The outcomes of a vendor's calls of one function.
+
+    Attributes:
+        agreed: the number of calls whose results agree with the reference.
+        differed: the number of calls that fail.
+        unsupported: the number of calls that the vendor does not support.
+        largest: the largest error / budget of the calls that agree.
+        differences: a line for each call that fails.
+    """
 
     agreed: int = 0
     differed: int = 0
@@ -101,7 +109,7 @@ class Score:
 
     @property
     def cells(self) -> Sequence[str]:
-        """Return the cells of the table."""
+        """The cells of the table."""
         return str(self.agreed), str(self.differed), str(self.unsupported), f"{self.largest:.3f}"
 
 

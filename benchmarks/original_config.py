@@ -117,7 +117,7 @@ def _shape(value: Any) -> Any:
 
 
 def entries(functions: Iterable[Prototype] | None = None) -> Iterator[ConfigEntry]:
-    """Yield an entry for each of the functions, or of all, that an original name means."""
+    """Yield the entries of the functions (all by default) for which the original suite has a name."""
     for prototype in functions or prototypes().values():
         if prototype.form == "plain" and not prototype.is_gradient and not _has_addresses(prototype):
             name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", prototype.name.removeprefix("diopi")).lower()
@@ -131,7 +131,7 @@ def _has_addresses(prototype: Prototype) -> bool:
 
 
 def _entries_of(name: str, prototype: Prototype) -> Iterator[ConfigEntry]:
-    """Yield an entry for each set of arguments that occurs in cases of the function, with all of its element types."""
+    """Yield an entry with the set of tensor arguments that most cases of a function have; none without cases."""
     groups: dict[tuple[str, ...], dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for case in select_cases(prototype.name, "full"):
         if case.case_class in (CaseClass.basic, CaseClass.types) and _is_drawn(case):

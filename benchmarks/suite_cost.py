@@ -70,7 +70,10 @@ PARTS: Sequence[tuple[str, object, str]] = (
     ("arguments and records", call.Call, "run_rejected"),
     ("making a negative test", lookup, "make_negative_case"),
 )
-"""The measured parts: a title, and the object and the name of the function. Nested parts count only for themselves."""
+"""The measured parts: a title, and the object and the name of the function.
+
+The time of a part that runs within another one does not count for the outer part.
+"""
 
 REMAINDER = "calls of a case, findings, verdict"
 """The title of the time that no measured part accounts for."""

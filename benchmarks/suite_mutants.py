@@ -256,7 +256,7 @@ def tests_of(module: Path) -> tuple[str, ...]:
 
 
 def copy_tree(target: Path) -> Path:
-    """Copy what the tests read; the baseline and the build folder are linked."""
+    """Copy what the tests read to the folder `target`, which is returned; link the baseline and the build folder."""
     ignored = shutil.ignore_patterns(".git", "build", "baseline_data", "__pycache__", ".*_cache")
     shutil.copytree(ROOT, target, ignore=ignored, symlinks=True)
     for name in ("baseline_data", "build"):

@@ -30,6 +30,7 @@ PARTS = {"runner": ROOT / "runner", "runtime": ROOT / "lib_rt" / "src"}
 """The folders of the sources, by the part of the program whose allocations are counted."""
 
 FLAGS = ("-std=c11", "-O2", "-D_DEFAULT_SOURCE", "-fvisibility=hidden", f"-I{headers.INCLUDE_DIR}")
+"""The options of the C compiler."""
 
 ALLOCATORS = {
     "malloc": ("void*", "size_t size", "size"),
@@ -66,7 +67,7 @@ def counting_source() -> str:
 
 
 def build_runner(folder: Path, *, counts: bool = False) -> Path:
-    """Build the runner in a folder, with or without counters of allocations."""
+    """Build the runner in a folder, with or without counters of allocations, and return the path of the program."""
     objects: list[str] = []
     for part, sources in PARTS.items():
         renamed = [f"-D{name}={part}_{name}" for name in ALLOCATORS] if counts else []

@@ -71,10 +71,10 @@ class Capture(Observation):
             recorded: the call with its data from before it ran.
         """
         function, case = recorded.call.function, recorded.case(f"{operator}-{len(self._seen)}")
-        likeness = _case_form(function, case)
-        if likeness in self._seen:
+        form = _case_form(function, case)
+        if form in self._seen:
             return
-        self._seen.add(likeness)
+        self._seen.add(form)
         try:
             self._stored[function].append(compute_expected(recorded.prototype, case))
         except NotComparableError as error:

@@ -237,7 +237,7 @@ def _exceeds(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) ->
 
 
 def _compare_output(
-    name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _OutputLimits | None
+    name: str, tensor: torch.Tensor, wanted: NDArray[Any], limits: _OutputLimits | None
 ) -> ComparedTensor:
     """Compare one output of the device with that of the CPU.
 
@@ -245,7 +245,7 @@ def _compare_output(
         name: the name of the output.
         tensor: the output on the device.
         wanted: the output on the CPU.
-        truth: the limits for the differences; None for a random output, of which only shape and type are compared.
+        limits: the limits for the differences; None for a random output, of which only shape and type are compared.
 
     Returns:
         The comparison.
@@ -254,10 +254,10 @@ def _compare_output(
     if actual.shape != wanted.shape or actual.dtype != wanted.dtype:
         statement = f"{name}: {actual.dtype}{list(actual.shape)}, on the CPU {wanted.dtype}{list(wanted.shape)}"
         return ComparedTensor(name, False, (statement,))
-    if truth is None:
+    if limits is None:
         return ComparedTensor(name, True, (f"{name}: drawn at random, of the same form",))
     device_values, cpu_values = widen(actual, dtype), widen(wanted, dtype)
-    mask = truth.exceeds_budget(device_values, cpu_values, dtype)
+    mask = limits.exceeds_budget(device_values, cpu_values, dtype)
     if not mask.any():
         return ComparedTensor(name, True, (f"{name}: allclose",))
     return ComparedTensor(name, False, tuple(_describe_difference(name, tensor, device_values, cpu_values, mask)))

@@ -26,12 +26,12 @@ have. It returns the slots of the results.
 
 
 def _reshape(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Reshape the first argument to the shape of the result."""
+    """Append a reshape of the first argument to the shape of the result."""
     return builder.reshape(next(iter(arguments.values())), example.shape)
 
 
 def _cast(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Convert the first argument to the element type of the result; raise NotMappedError for a copy to the CPU."""
+    """Append a conversion of the first argument to the result's type; raise NotMappedError for a copy to the CPU."""
     source = next(iter(arguments.values()))
     if example.device.type == "cpu":
         raise NotMappedError("a copy to the CPU")
@@ -41,7 +41,7 @@ def _cast(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) 
 
 
 def _transpose(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Swap two axes; `aten.t` swaps the only two."""
+    """Append the swap of two axes; `aten.t` swaps the only two."""
     source = arguments["self"]
     if len(source.shape) < 2:
         return builder.reshape(source, example.shape)
@@ -50,17 +50,17 @@ def _transpose(builder: ProgramBuilder, arguments: Arguments, example: torch.Ten
 
 
 def _permute(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Permute the axes."""
+    """Append a permutation of the axes."""
     return _call(builder, "diopiPermute", example, input=arguments["self"], dims=tuple(arguments["dims"]))
 
 
 def _expand(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Broadcast to the shape of the result."""
+    """Append a broadcast to the shape of the result."""
     return _call(builder, "diopiExpand", example, input=arguments["self"])
 
 
 def _slice(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Return every `step`-th entry of a range along an axis."""
+    """Append the selection of every `step`-th entry of a range along an axis."""
     source, dim, step = arguments["self"], arguments["dim"], arguments["step"]
     size = source.shape[dim]
     start, end, _ = slice(arguments["start"], arguments["end"]).indices(size)
@@ -69,13 +69,13 @@ def _slice(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor)
 
 
 def _select(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Return the entry at an index of an axis, without the axis."""
+    """Append the selection of the entry at an index of an axis, without the axis."""
     picked = {"dim": arguments["dim"], "index": arguments["index"]}
     return _call(builder, "diopiSelect", example, input=arguments["self"], **picked)
 
 
 def _split(builder: ProgramBuilder, arguments: Arguments, examples: list[torch.Tensor]) -> list[ArraySlot]:
-    """Return the slots of the parts of an array along an axis; the example results have their sizes."""
+    """Append the division of an array into parts along an axis; the example results have the sizes of the parts."""
     source, dim, parts, start = arguments["self"], arguments["dim"], [], 0
     for example in examples:
         bounds = {"dim": dim, "start": start, "end": start + example.shape[dim], "step": 1}
@@ -85,7 +85,7 @@ def _split(builder: ProgramBuilder, arguments: Arguments, examples: list[torch.T
 
 
 def _unbind(builder: ProgramBuilder, arguments: Arguments, examples: list[torch.Tensor]) -> list[ArraySlot]:
-    """Return the slots of the entries along an axis, without the axis."""
+    """Append the selection of each entry along an axis, without the axis."""
     source, dim = arguments["self"], arguments["dim"]
     return [
         _call(builder, "diopiSelect", example, input=source, dim=dim, index=index)
@@ -104,7 +104,10 @@ def _fill(value: Any) -> Structural:
     """
 
     def fill(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-        """Return an array that has the form of the example and is filled with a number.
+        """Append the allocation of an array that has the form of the example and is filled with a number.
+
+        Returns:
+            The slot of the array.
 
         Raises:
             NotMappedError: The array is on the CPU, or the value is not a number.

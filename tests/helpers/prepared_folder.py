@@ -75,6 +75,7 @@ x = torch.linspace(-1e-3, 1e-3, 7, requires_grad=True)
 loss = torch.tanh(x).sum()
 loss.backward()
 """
+"""The program `broken.py`, whose wrong `tanh` a watch finds."""
 
 CONFIGURATION = """
 import numpy as np
@@ -171,7 +172,10 @@ def _write_vendors(folder: Path) -> None:
 
 
 def _make_baselines(folder: Path) -> None:
-    """Generate levels of a few functions: smoke, which hides the installed one, and full, in two folders."""
+    """Write the levels smoke, which hides the installed one, and full, to two folders each.
+
+    Both have the data of a few functions from the installed level smoke.
+    """
     levels = {
         **{folder / name: "smoke" for name in ("baseline_data", "fuzz-3")},
         **{data: "full" for data in (folder / "build" / "data", _cache(folder))},
@@ -227,7 +231,16 @@ def environment_of(folder: Path) -> Mapping[str, str]:
 
 
 def execute(command: str, folder: Path, status: int | None = 0) -> str:
-    """Run a command with a shell in `folder`, and return what it prints; AssertionError for another exit status."""
+    """Run a command with a shell, and return what it prints.
+
+    Args:
+        command: the command.
+        folder: the working directory, which `prepare` filled.
+        status: the expected exit status; any other raises AssertionError. None accepts every status.
+
+    Returns:
+        The standard output, then the standard error.
+    """
     words: Sequence[str] = ["bash", "-o", "pipefail", "-c", command]
     done = subprocess.run(
         words, cwd=folder, env=environment_of(folder), capture_output=True, text=True, timeout=1800, check=False
