@@ -144,6 +144,14 @@ class BaseVendor(ABC):
         return {}
 
     @property
+    def device_runtime(self) -> Path | None:
+        """The path of a library with the vendor's device runtime (`diopi_proto.device_runtime`); None if it has none.
+
+        The PyTorch device then uses this runtime, and the collectives of the same library if it has collectives.
+        """
+        return None
+
+    @property
     def overrides(self) -> Sequence[OperatorOverride]:
         """The operators of the vendor's framework that a library overrides on the device; empty without a library."""
         return ()

@@ -15,7 +15,12 @@ from diopi_torch import device
 from diopi_torch.settings import NAME
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "device_count": device.device_count,
+    "current_device_index": device.current_device,
+    "current_device_idx": device.current_device,
     "set_device_index": device.set_device,
+    "set_device_idx": device.set_device,
+    "device_index": device.device,
     "synchronize": device.synchronize,
     "current_stream": device.current_stream,
     "set_stream": device.set_stream,

@@ -1,22 +1,25 @@
 """The module `torch.diopi`, with the functions that PyTorch's other accelerators have.
 
-There is one device, number 0, because the runtime of the standard has no concept of several devices.
+There are as many devices as the vendor's device runtime has. Without a device runtime there is one, number 0.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, wraps
 from typing import Any, final
 
 import torch
 
-from diopi_torch import pinned, streams
-from diopi_torch.backend import backend, is_forked, is_open
+from diopi_torch import streams
+from diopi_torch.backend import Backend, backend, describe_devices, is_forked, is_open
+from diopi_torch.backend import device_count as count_devices
 from diopi_torch.layout import DTYPES
 from diopi_torch.memory import MemoryUsage
+from diopi_torch.runtime import current_device as thread_device
 from diopi_torch.settings import NAME
 
 
@@ -52,70 +55,146 @@ def _is_in_bad_fork() -> bool:
 
 
 def device_count() -> int:
-    """Return 1, the number of devices."""
-    return 1
+    """Return the number of devices."""
+    return count_devices()
 
 
 def current_device() -> int:
-    """Return 0, the number of the only device."""
-    return 0
+    """Return the number of the device that this thread has selected."""
+    return thread_device.index
 
 
 def _device_index(device: Any) -> int:
-    """Return 0, the number of the only device.
+    """Return the number of a device.
 
     Args:
-        device: None, a number, a text such as `diopi:0`, or a `torch.device`.
+        device: None or a device without a number for the current device of this thread; a number, a text such as
+            `diopi:0`, or a `torch.device`.
 
     Raises:
-        RuntimeError: `device` is another device, or no device.
+        RuntimeError: `device` is not one of the devices.
     """
-    if device is None or isinstance(device, int):
-        index, kind = device or 0, NAME
-    else:
-        named = torch.device(device)
-        index, kind = named.index or 0, named.type
-    if kind != NAME or index != 0:
-        raise RuntimeError(f"there is no device {device!r}: the only one is {NAME}:0")
+    index, kind = (device, NAME) if device is None or isinstance(device, int) else _parse_device(device)
+    index = thread_device.index if index is None else index
+    if kind != NAME or (index != 0 and not 0 < index < device_count()):
+        raise RuntimeError(f"there is no device {device!r}: {describe_devices(device_count())}")
     return index
 
 
+def _parse_device(device: Any) -> tuple[int | None, str]:
+    """Return the number and the type of a device."""
+    named = torch.device(device)
+    return named.index, named.type
+
+
+def _device_at(device: Any) -> Backend:
+    """Return the open device; raise RuntimeError if there is no such device, as `_device_index` does."""
+    return backend().device_at(_device_index(device))
+
+
 def set_device(device: Any) -> None:
-    """Select a device; raise RuntimeError for any number except 0."""
-    _device_index(device)
+    """Select a device for this thread; raise RuntimeError if there is no such device."""
+    index = _device_index(device)
+    if index != thread_device.index:
+        _replace_conversions()
+        backend().runtime.set_device(index)
+
+
+@cache
+def _replace_conversions() -> None:
+    """Let `to("diopi")` and the like mean the current device; PyTorch's compiled code takes it for device 0."""
+    owners: list[tuple[Any, str]] = [(torch.Tensor, "to"), (torch, "tensor"), (torch, "as_tensor"), (torch, "asarray")]
+    for owner, name in owners:
+        setattr(owner, name, _on_current_device(getattr(owner, name)))
+
+
+def _on_current_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes a device without a number for the current device of the thread."""
+
+    @wraps(function)
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        """Call the function with numbered devices, unless the current device is device 0."""
+        if not thread_device.index or torch.compiler.is_compiling():
+            return function(*args, **kwargs)
+        return function(*map(_numbered, args), **{name: _numbered(value) for name, value in kwargs.items()})
+
+    return convert
+
+
+def _numbered(value: Any) -> Any:
+    """Return the current device for the device without a number; return any other value unchanged."""
+    if isinstance(value, str | torch.device) and str(value) == NAME:
+        return torch.device(NAME, thread_device.index)
+    return value
+
+
+def exchange_device(device: int) -> int:
+    """Select a device for this thread and return the number of the previous one; a negative number changes nothing."""
+    before = current_device()
+    if device >= 0:
+        set_device(device)
+    return before
+
+
+_exchange_device = maybe_exchange_device = _maybe_exchange_device = exchange_device
+"""The names by which PyTorch calls `exchange_device`."""
 
 
 @final
 class device:  # noqa: N801  # the module of every accelerator has a class with this name
-    """A context manager that selects a device; the only valid number is 0."""
+    """A context manager that selects a device for this thread, and the previous one again at its end."""
 
     def __init__(self, device: Any) -> None:
         self.idx = _device_index(device)
+        self._before = self.idx
 
     def __enter__(self) -> None:
-        pass
+        self._before = exchange_device(self.idx)
 
     def __exit__(self, *_: object) -> None:
-        pass
+        set_device(self._before)
+
+
+@final
+class device_of:  # noqa: N801  # the module of every accelerator has a class with this name
+    """A context manager that selects the device of a tensor; a tensor that is not on the device changes nothing."""
+
+    def __init__(self, obj: torch.Tensor) -> None:
+        self._choice = device(obj.device if obj.device.type == NAME else None)
+
+    def __enter__(self) -> None:
+        self._choice.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._choice.__exit__(*error)
 
 
 @final
 class DeviceProperties:
-    """The properties of the device, as `torch.diopi.get_device_properties` returns them.
+    """The properties of a device, as `torch.diopi.get_device_properties` returns them.
+
+    Args:
+        owner: the device.
 
     Attributes:
-        name: the name of the vendor.
-        version: the version of its implementation.
+        name: the name that the vendor's device runtime reports, otherwise the name of the vendor.
+        version: the version of the vendor's implementation of the operators.
         total_memory: the size of the memory in bytes; None if the runtime does not know it.
         host_addressable: whether the host can read and write the device's memory directly.
+        major, minor: the version of the hardware; 0 if it is unknown.
+        multi_processor_count: the number of processors; 0 if it is unknown.
     """
 
-    def __init__(self) -> None:
-        vendor = backend().vendor
-        self.name = vendor.name
-        self.version = vendor.version
-        self.host_addressable = backend().device.host_addressable
-        self.total_memory = _physical_memory()[1] if self.host_addressable else None
+    def __init__(self, owner: Backend) -> None:
+        known = owner.runtime.properties(owner.index)
+        self.name = known.name or owner.vendor.name
+        self.version = owner.vendor.version
+        self.host_addressable = owner.device.host_addressable
+        self.total_memory = known.total_memory
+        if known.total_memory is None and self.host_addressable:
+            self.total_memory = _physical_memory()[1]
+        self.major, self.minor = known.major, known.minor
+        self.multi_processor_count = known.multi_processor_count
 
     def __repr__(self) -> str:
         named = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
@@ -123,15 +202,14 @@ class DeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """Return the properties of the device."""
-    _device_index(device)
-    return DeviceProperties()
+    """Return the properties of a device."""
+    return DeviceProperties(_device_at(device))
 
 
 def get_device_name(device: Any = None) -> str:
-    """Return the vendor's name and version."""
-    _device_index(device)
-    return f"{backend().vendor.name} {backend().vendor.version}"
+    """Return the name that the vendor's device runtime reports, otherwise the vendor's name and version."""
+    owner = _device_at(device)
+    return owner.runtime.properties(owner.index).name or f"{owner.vendor.name} {owner.vendor.version}"
 
 
 def get_device_capability(device: Any = None) -> Mapping[str, set[torch.dtype]]:
@@ -146,18 +224,28 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until the work on all streams is complete."""
-    _device_index(device)
-    backend().synchronize()
+    """Wait until the work on all streams of a device is complete."""
+    _device_at(device).synchronize()
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Return whether memory can be copied directly between two devices: between all, if they differ."""
+    return _device_index(device) != _device_index(peer_device)
 
 
 class Stream(streams.DeviceStream):
-    """A queue of work on the device; all streams have the same priority."""
+    """A queue of work on a device.
+
+    Args:
+        device: the device; None for the current one.
+        priority: a negative number if the device shall prefer the work of this stream. Without a device runtime of the
+            vendor, all streams have the same priority.
+    """
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
-        _device_index(device)
-        super().__init__(backend().device)
-        backend().register_stream(self)
+        owner = _device_at(device)
+        super().__init__(owner, priority)
+        owner.register_stream(self)
         self._chosen: list[AbstractContextManager[streams.DeviceStream]] = []
 
     def __enter__(self) -> streams.DeviceStream:
@@ -170,7 +258,18 @@ class Stream(streams.DeviceStream):
 
 
 class Event(streams.DeviceEvent):
-    """A point in the work of a stream; the methods use the current stream if no stream is passed."""
+    """A point in the work of a stream; the methods use the current stream if no stream is passed.
+
+    Args:
+        enable_timing: whether the event records the time for `elapsed_time`.
+        blocking: has no effect; waiting never spins.
+        interprocess: must be False.
+    """
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        if interprocess:
+            raise NotImplementedError("events of the device can't be shared between processes")
+        super().__init__(backend().runtime, enable_timing, blocking)
 
     def record(self, stream: streams.DeviceStream | None = None) -> None:
         """Record the event on a stream."""
@@ -182,26 +281,29 @@ class Event(streams.DeviceEvent):
 
 
 def current_stream(device: Any = None) -> streams.DeviceStream:
-    """Return the stream that this thread uses."""
-    _device_index(device)
-    return backend().stream
+    """Return the stream of a device that this thread uses."""
+    return _device_at(device).stream
 
 
 def default_stream(device: Any = None) -> streams.DeviceStream:
     """Return the stream of threads that have not selected one; gradients are computed on it, too."""
-    _device_index(device)
-    return backend().default_stream
+    return _device_at(device).default_stream
 
 
 def set_stream(stream: streams.DeviceStream | None) -> None:
-    """Use this stream in this thread; None changes nothing."""
+    """Use this stream and its device in this thread; None changes nothing."""
     if stream is not None:
-        backend().streams.current = _check_stream(stream)
+        set_device(_check_stream(stream).device_index)
+        backend().streams.current = stream
 
 
-def stream(stream: streams.DeviceStream | None) -> AbstractContextManager[streams.DeviceStream]:
-    """Return a context manager that uses this stream in this thread; None changes nothing."""
-    return backend().streams.use_stream(backend().stream if stream is None else _check_stream(stream))
+@contextmanager
+def stream(stream: streams.DeviceStream | None) -> Iterator[streams.DeviceStream]:
+    """Use this stream and its device in this thread until the context ends; None changes nothing."""
+    chosen = backend().stream if stream is None else _check_stream(stream)
+    owner = backend().device_at(chosen.device_index)
+    with owner.runtime.on_device(owner.index), owner.streams.use_stream(chosen):
+        yield chosen
 
 
 def _check_stream(stream: streams.DeviceStream) -> streams.DeviceStream:
@@ -219,7 +321,8 @@ def _record_stream(original: Callable[..., None]) -> Callable[..., None]:
         if self.device.type != NAME:
             original(self, stream)
         else:
-            _check_stream(stream).retain(self)
+            with device(self.device):
+                _check_stream(stream).retain(self)
 
     return record_stream
 
@@ -231,7 +334,7 @@ def _dlpack_device(original: Callable[..., Any]) -> Callable[..., Any]:
         """Return DLPack's type and number of the device: the type for extensions, as for every `PrivateUse1` device."""
         if self.device.type != NAME:
             return original(self)
-        return torch.utils.dlpack.DLDeviceType.kDLExtDev, 0
+        return torch.utils.dlpack.DLDeviceType.kDLExtDev, self.device.index
 
     return dlpack_device
 
@@ -243,14 +346,24 @@ def install() -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the device's generator with this number."""
-    generator = backend().generator
-    generator.seed, generator.offset = int(seed) % 2**64, 0
+    """Seed the generator of the current device with this number."""
+    _seed_generator(backend(), seed)
 
 
 def manual_seed_all(seed: int) -> None:
     """Seed the generators of all devices; `torch.manual_seed` calls this function."""
-    manual_seed(seed)
+    for index in range(device_count()):
+        _seed_generator(_device_at(index), seed)
+
+
+def _seed_generator(owner: Backend, seed: int) -> None:
+    """Seed the generator of a device."""
+    owner.generator.seed, owner.generator.offset = int(seed) % 2**64, 0
+
+
+def seed_all() -> None:
+    """Seed the generators of all devices with one random number."""
+    manual_seed_all(secrets.randbits(63))
 
 
 def seed() -> None:
@@ -265,37 +378,34 @@ def initial_seed() -> int:
 
 def get_rng_state(device: Any = None) -> torch.Tensor:
     """Return the state of the generator: 16 bytes with the seed and the number of values drawn."""
-    _device_index(device)
-    generator = backend().generator
+    generator = _device_at(device).generator
     state = generator.seed.to_bytes(8, "little") + generator.offset.to_bytes(8, "little")
     return torch.tensor(list(state), dtype=torch.uint8)
 
 
 def set_rng_state(new_state: torch.Tensor, device: Any = None) -> None:
     """Restore a state from `get_rng_state`; raise ValueError for any other tensor."""
-    _device_index(device)
     if new_state.dtype is not torch.uint8 or new_state.numel() != 16:
         raise ValueError(f"a state has 16 elements of torch.uint8, this has {new_state.numel()} of {new_state.dtype}")
     state = bytes(new_state.tolist())
-    generator = backend().generator
+    generator = _device_at(device).generator
     generator.seed, generator.offset = int.from_bytes(state[:8], "little"), int.from_bytes(state[8:], "little")
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
     """Return the states of all devices."""
-    return [get_rng_state()]
+    return [get_rng_state(index) for index in range(device_count())]
 
 
 def set_rng_state_all(new_states: Sequence[torch.Tensor]) -> None:
     """Restore these states, one per device."""
-    for state in new_states:
-        set_rng_state(state)
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
 
 
 def _read_usage(device: Any, read: Callable[[Any], MemoryUsage]) -> MemoryUsage:
     """Update the counters of the allocator and return the one that `read` selects from the allocator."""
-    _device_index(device)
-    allocator = backend().allocator
+    allocator = _device_at(device).allocator
     allocator.collect()
     return read(allocator)
 
@@ -359,21 +469,24 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     """
     if not 0 <= fraction <= 1:
         raise ValueError(f"expected a fraction from 0 to 1, found {fraction}")
-    backend().allocator.limit = int(fraction * mem_get_info(device)[1])
+    _device_at(device).allocator.limit = int(fraction * mem_get_info(device)[1])
 
 
 def empty_cache() -> None:
-    """Wait for all streams and return cached memory to the vendor."""
-    backend().allocator.empty_cache()
+    """Wait for all streams and return the cached memory of all devices to the vendor."""
+    for owner in backend().open_devices():
+        owner.allocator.empty_cache()
 
 
 def empty_host_cache() -> None:
     """Free all pinned memory that is cached."""
-    pinned.host_allocator().empty_cache()
+    backend().host_allocator.empty_cache()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return the free and the total size of the host's memory, which the device uses, in bytes.
+    """Return the free and the total size of a device's memory in bytes.
+
+    Without a device runtime of the vendor, this is the host's memory if the device uses it.
 
     Args:
         device: the device.
@@ -384,10 +497,11 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     Raises:
         RuntimeError: if the device has its own memory, because the runtime of the standard can't query its size.
     """
-    _device_index(device)
-    if not backend().device.host_addressable:
-        raise RuntimeError(f"the runtime of {backend().vendor.name} has no way to ask how much memory there is")
-    return _physical_memory()
+    owner = _device_at(device)
+    known = owner.runtime.memory_info(owner.index)
+    if known is None and not owner.device.host_addressable:
+        raise RuntimeError(f"the runtime of {owner.vendor.name} has no way to ask how much memory there is")
+    return known or _physical_memory()
 
 
 def _physical_memory() -> tuple[int, int]:

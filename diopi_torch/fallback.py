@@ -129,7 +129,7 @@ def compose_on_cpu(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -
     def to_device(returned: torch.Tensor) -> torch.Tensor:
         """Return the argument whose copy the operator returned, or a differentiable copy of a result."""
         originals = [tensor for tensor, copy in copies if returned is copy]
-        return originals[0] if originals else returned.to(NAME)
+        return originals[0] if originals else returned.to(torch.device(NAME, backend().index))
 
     named = _map_tensors(to_cpu, list(named_arguments(operator, args, kwargs).items()))
     return _map_tensors(to_device, operator(**dict(named)))

@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from diopi_torch.backend import has_several_devices
+
 _pending: list[BaseException] = []
 """Errors that were raised where PyTorch can't propagate them, and that are raised as soon as possible."""
 
@@ -43,8 +45,11 @@ def _raise_pending_errors(run_backward: Callable[..., Any]) -> Callable[..., Any
     @wraps(run_backward)
     def run(*args: Any, **kwargs: Any) -> Any:
         """Compute gradients; if Python raises SystemError, raise the stored error instead."""
+        # PyTorch has one thread for gradients, that of device 0; with several devices, this thread computes them
+        is_threaded = torch._C._is_multithreading_enabled() and not has_several_devices()
         try:
-            return run_backward(*args, **kwargs)
+            with torch.autograd.set_multithreading_enabled(is_threaded):
+                return run_backward(*args, **kwargs)
         except SystemError:
             with _lock:
                 error = _pending.pop() if _pending else None

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from diopi_torch.backend import backend
 from diopi_torch.fallback import count_fallback, fall_back
 from diopi_torch.functions import UnsupportedCallError
 from diopi_torch.layout import contiguous_strides, span_size
@@ -26,6 +27,7 @@ from diopi_torch.tensors import (
     CPU_KEYS,
     allocate_on_current_stream,
     copy_bytes,
+    copy_bytes_between_devices,
     is_dense,
     is_on_device,
     read_to_host,
@@ -139,7 +141,7 @@ def _check_device_and_pinning(device: torch.device | None, pin_memory: bool | No
     """Raise RuntimeError if pinned memory or a device index other than 0 is requested."""
     if pin_memory:
         raise RuntimeError("Only dense CPU tensors can be pinned")
-    if device is not None and device.index:
+    if device is not None and device.index and device.index != backend().index:
         raise RuntimeError(f"there is no device '{device}': the only one is {NAME}:0")
 
 
@@ -204,8 +206,13 @@ def _zeros(
 
 @kernel("_to_copy")
 def _to_copy(self: torch.Tensor, *, non_blocking: bool = False, **options: Any) -> torch.Tensor:
-    """Return a copy with another type or on another device; `non_blocking` needs pinned memory and is ignored."""
-    return aten._to_copy.default.redispatch(CPU_KEYS, self, non_blocking=False, **options)
+    """Return a copy with another type or on another device; copies to new CPU tensors always block.
+
+    For them, PyTorch's kernel would allocate pinned memory in compiled code.
+    """
+    target = options.get("device") or self.device
+    blocks = not non_blocking or target.type == "cpu"
+    return aten._to_copy.default.redispatch(CPU_KEYS, self, non_blocking=not blocks, **options)
 
 
 @kernel("native_dropout_backward")
@@ -237,17 +244,20 @@ def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False
     source, target = stored_elements(self), stored_elements(dst)
     source = source if source.shape == target.shape else source.expand(target.shape)
     if is_on_device(source) and is_on_device(target):
-        _copy_on_device(source, target)
+        (_copy_on_device if source.device == target.device else _copy_between_devices)(source, target)
     elif is_on_device(target):
-        _copy_to_device(source, target)
+        _copy_to_device(source, target, non_blocking)
     else:
-        _copy_to_host(source, target)
+        _copy_to_host(source, target, non_blocking)
     if target.is_complex() and self.is_conj() != dst.is_conj():
         torch.view_as_real(target).select(-1, 1).neg_()
     if self.is_neg() != dst.is_neg():
         target.neg_()
     return dst
 
+
+COPIES_BETWEEN_DEVICES = frozenset({"_copy_from", "_copy_from_and_resize", "_to_copy"})
+"""The kernels whose tensors may be on different devices."""
 
 FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
 """The dispatch keys that a kernel handles itself: PyTorch does not first resolve a lazy conjugation or negation."""
@@ -291,6 +301,23 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
         _copy_through_host(read_to_host(source), target)
 
 
+def _copy_between_devices(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy to a tensor on another device: convert the elements on the source's device, then copy their bytes."""
+    if not target.numel():
+        return
+    if _is_plain_copy(source, target):
+        copy_bytes_between_devices(target, source)
+        return
+    strides = target.stride() if is_dense(target) else contiguous_strides(tuple(target.shape))
+    converted, received = (
+        torch.empty_strided(target.shape, strides, dtype=target.dtype, device=tensor.device)
+        for tensor in (source, target)
+    )
+    converted.copy_(source)
+    copy_bytes_between_devices(received, converted)
+    _copy_on_device(received, target)
+
+
 def _copy_through_host(source: torch.Tensor, target: torch.Tensor) -> None:
     """Copy a CPU tensor to the device: read the target to the host, change it there, and write it back."""
     host_array = read_to_host(target)
@@ -300,26 +327,26 @@ def _copy_through_host(source: torch.Tensor, target: torch.Tensor) -> None:
         copy_bytes(target.as_strided(span, [1]), host_array.as_strided(span, [1]))
 
 
-def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:
+def _copy_to_device(source: torch.Tensor, target: torch.Tensor, non_blocking: bool) -> None:
     """Copy a CPU tensor to the device, converted to the type and strides of the target."""
     if not is_dense(target):
         whole = allocate_on_current_stream(target.shape, target.dtype)
-        _copy_to_device(source, whole)
+        _copy_to_device(source, whole, non_blocking)
         _copy_on_device(whole, target)
         return
     if not _is_plain_copy(source, target):
         source = torch.empty_strided(target.shape, target.stride(), dtype=target.dtype).copy_(source)
-    copy_bytes(target, source)
+    copy_bytes(target, source, non_blocking)
 
 
-def _copy_to_host(source: torch.Tensor, target: torch.Tensor) -> None:
+def _copy_to_host(source: torch.Tensor, target: torch.Tensor, non_blocking: bool) -> None:
     """Copy a tensor on the device to a CPU tensor, converted to the type and strides of the target."""
     if not is_dense(source):
         whole = allocate_on_current_stream(source.shape, source.dtype)
         _copy_on_device(source, whole)
         source = whole
     if _is_plain_copy(source, target):
-        copy_bytes(target, source)
+        copy_bytes(target, source, non_blocking)
         return
     staged = torch.empty_strided(source.shape, source.stride(), dtype=source.dtype)
     copy_bytes(staged, source)

@@ -33,6 +33,20 @@ class MemorySource(Protocol):
         """Free the memory at an address that `malloc` has returned."""
 
 
+class EventQuery(Protocol):
+    """An event in the work of a stream."""
+
+    def query(self) -> bool:
+        """Return whether the work before the event is complete."""
+
+
+class UsingStream(Protocol):
+    """A stream that uses memory which was allocated for another stream, or for the host."""
+
+    def record_event(self) -> EventQuery:
+        """Return a new event after the current work of the stream."""
+
+
 @final
 @dataclass(slots=True)
 class MemoryUsage:
@@ -76,6 +90,8 @@ class CachingAllocator:
         self._pool = pool or make_pool("TORCH", TorchOptions())
         self._collection_threshold = collection_threshold
         self._returned: deque[MemoryBlock] = deque()
+        self._uses: dict[int, list[UsingStream]] = {}
+        self._awaited: list[tuple[MemoryBlock, list[EventQuery]]] = []
         self._lock = threading.Lock()
         self.allocated = MemoryUsage()
         self.reserved = MemoryUsage()
@@ -90,14 +106,27 @@ class CachingAllocator:
         with self._lock:
             if self._returned and self._pool.caches:
                 block = self._returned.pop()
-                if block.nbytes == size and block.stream == stream:  # programs often reallocate what they released last
+                fits = block.nbytes == size and block.stream == stream
+                if fits and block.address not in self._uses:  # programs often reallocate what they released last
                     return block
                 self._returned.append(block)
-            if self._returned:
+            if self._returned or self._awaited:
                 self._take_returned_blocks()
             block = self._pool.take(size, stream) or self._reserve(size, stream)
             self.allocated.change(block.nbytes)
             return block
+
+    def record_use(self, address: int, stream: UsingStream) -> None:
+        """Delay the reuse of a block until a stream has finished the work that it has when the block is released.
+
+        Args:
+            address: the address of the block, which must be in use.
+            stream: the stream, which is not the one for which the block was allocated.
+        """
+        with self._lock:
+            streams = self._uses.setdefault(address, [])
+            if stream not in streams:
+                streams.append(stream)
 
     def collect(self) -> None:
         """Take over the blocks that other threads have returned, and update the usage counts."""
@@ -118,10 +147,29 @@ class CachingAllocator:
         """Move the returned blocks to the pool; the caller must hold the lock."""
         while self._returned:
             block = self._returned.popleft()
-            self._pool.put(block)
-            self.allocated.current -= block.nbytes
+            streams = self._uses.pop(block.address, None)
+            if streams:
+                self._awaited.append((block, [stream.record_event() for stream in streams]))
+            else:
+                self._take_back(block)
+        if self._awaited:
+            self._take_awaited_blocks()
         if not self._pool.caches:
             self._free_unused_segments()
+
+    def _take_awaited_blocks(self) -> None:
+        """Move the returned blocks that no stream uses any more to the pool; the caller must hold the lock."""
+        awaited, self._awaited = self._awaited, []
+        for block, events in awaited:
+            if all(event.query() for event in events):
+                self._take_back(block)
+            else:
+                self._awaited.append((block, events))
+
+    def _take_back(self, block: MemoryBlock) -> None:
+        """Move a block to the pool; the caller must hold the lock."""
+        self._pool.put(block)
+        self.allocated.current -= block.nbytes
 
     def _reserve(self, size: int, stream: int) -> MemoryBlock:
         """Return a block of at least `size` bytes in a new segment; empty the cache if there is not enough memory."""
@@ -152,6 +200,7 @@ class CachingAllocator:
     def _free_unused_segments(self) -> None:
         """Wait for the device and free the segments in which no block is in use."""
         self._wait()
+        self._take_awaited_blocks()
         for segment in self._pool.unused_segments():
             self._source.free(segment.address)
             self.reserved.change(-segment.nbytes)

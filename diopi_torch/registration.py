@@ -16,8 +16,9 @@ from diopi_torch.backend import backend
 from diopi_torch.composed import ComposedKernel
 from diopi_torch.fallback import compose_on_cpu, fall_back, fall_back_as_forced, reject_nested_tensors
 from diopi_torch.indices import accept_cpu_indices
-from diopi_torch.kernels import FALLTHROUGH, KERNELS
+from diopi_torch.kernels import COPIES_BETWEEN_DEVICES, FALLTHROUGH, KERNELS
 from diopi_torch.operators import decompositions, is_composed, kernels, overload, returns_view, written_outputs
+from diopi_torch.placement import run_on_device_of_tensors
 from diopi_torch.recurrent import CELLS
 from diopi_torch.settings import (
     CPU_AFFINITY,
@@ -109,14 +110,15 @@ def register() -> None:
     accelerator.install()
     all_operators, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     _libraries.extend((all_operators, aten))
-    all_operators.fallback(fall_back, KEY)
+    placed_fallback = run_on_device_of_tensors(fall_back)
+    all_operators.fallback(placed_fallback, KEY)
     all_operators.fallback(reject_nested_tensors, f"NestedTensor{KEY}")
     for key in sparse.CPU_DISPATCH_KEYS:
-        all_operators.fallback(fall_back, key)
+        all_operators.fallback(placed_fallback, key)
         for name, kernel in sparse.kernels(key, operator_names()).items():
-            aten.impl(name, kernel, key)
+            aten.impl(name, run_on_device_of_tensors(kernel), key)
     for name, kernel in select_kernels(forced).items():
-        aten.impl(name, finish_kernel(kernel), KEY)
+        aten.impl(name, finish_kernel(kernel, copies_between_devices=name in COPIES_BETWEEN_DEVICES), KEY)
     for name, kernel in forced_compositions().items():
         for key in (KEY, f"Autograd{KEY}"):
             aten.impl(name, finish_kernel(kernel), key)
@@ -188,10 +190,17 @@ def _computes_tensor(operator: torch._ops.OpOverload) -> bool:
     return all(any("Tensor" in str(part.type) for part in parts) for parts in (schema.arguments, schema.returns))
 
 
-def finish_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel as it is registered: with `SYNCHRONOUS`, it waits until the device has performed the operator."""
+def finish_kernel(kernel: Callable[..., Any], *, copies_between_devices: bool = False) -> Callable[..., Any]:
+    """Return a kernel as it is registered: it runs on the device of its tensors.
+
+    With `SYNCHRONOUS`, it also waits until the device has performed the operator.
+
+    Args:
+        kernel: the kernel.
+        copies_between_devices: whether its tensors may be on different devices.
+    """
     if not is_switched_on(SYNCHRONOUS):
-        return kernel
+        return run_on_device_of_tensors(kernel, copies_between_devices=copies_between_devices)
 
     @wraps(kernel)
     def run_and_wait(*args: Any, **kwargs: Any) -> Any:
@@ -200,4 +209,4 @@ def finish_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
         backend().stream.synchronize()
         return result
 
-    return run_and_wait
+    return run_on_device_of_tensors(run_and_wait, copies_between_devices=copies_between_devices)

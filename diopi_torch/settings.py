@@ -8,11 +8,19 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+from lib_rt.device_runtime import find_device_runtime
+
 NAME = "diopi"
 """The name of the device in PyTorch."""
 
 VENDOR = "DIOPI_TORCH_VENDOR"
 """Names the vendor in a form that `diopi_impl.plugins.find_vendor` accepts; the default is `DEFAULT_VENDOR`."""
+
+RUNTIME = "DIOPI_TORCH_RUNTIME"
+"""Names the library with the vendor's device runtime and collectives; by default, the vendor's library may have them.
+
+With the value `reference`, the device uses those of the built-in device.
+"""
 
 DEFAULT_VENDOR = "jax_cpu"
 """The vendor of the device if the program and the environment name none."""
@@ -67,6 +75,14 @@ class SettingError(ValueError):
 def vendor_name() -> str:
     """Return the name of the vendor in the environment, or the default."""
     return os.environ.get(VENDOR) or DEFAULT_VENDOR
+
+
+def runtime_library() -> Path | None:
+    """Return the path of the library with the device runtime that the environment names; None if it names none."""
+    named = os.environ.get(RUNTIME)
+    if not named:
+        return None
+    return find_device_runtime() if named == "reference" else Path(named)
 
 
 def selected_operators(variable: str, known: Collection[str]) -> frozenset[str]:

@@ -1,22 +1,18 @@
-"""Streams and events of the device.
-
-The runtime of the standard has no events; a program can only wait for a whole stream. Therefore an event remembers its
-stream and waits for the stream when a program waits for the event. The wait may be longer than necessary, but never
-shorter.
-"""
+"""Streams and events of the device, as programs use them; `diopi_torch.runtime` describes what they wait for."""
 
 from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import torch
 
 from diopi_torch.layout import TensorLayout
+from diopi_torch.memory import CachingAllocator
+from diopi_torch.runtime import DeviceRuntime
 from diopi_torch.settings import NAME
 from lib_rt import Context, Device, Tensor
 from lib_rt import Stream as NativeStream
@@ -28,16 +24,45 @@ _numbers = itertools.count()
 """The numbers of streams, which PyTorch calls stream IDs."""
 
 
+class StreamOwner(Protocol):
+    """The device of a stream; `Backend` implements it."""
+
+    @property
+    def runtime(self) -> DeviceRuntime:
+        """The runtime of all devices."""
+
+    @property
+    def device(self) -> Device:
+        """The device of `lib_rt`."""
+
+    @property
+    def index(self) -> int:
+        """The number of the device."""
+
+    @property
+    def allocator(self) -> CachingAllocator:
+        """Allocates the memory of the device."""
+
+
 class DeviceStream:
     """A queue of the device; work on one stream runs in order, and events order the work of different streams.
 
+    Args:
+        owner: the device.
+        priority: a negative number if the device shall prefer the work of this stream.
+
     Attributes:
         stream_id: the number of the stream in this process, from 0.
+        device_index: the number of the device.
+        handle: the vendor's handle of the stream.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, owner: StreamOwner, priority: int = 0) -> None:
         self.stream_id = next(_numbers)
-        self._native = NativeStream(device)
+        self.device_index = owner.index
+        self._owner = owner
+        self._native = owner.runtime.open_stream(owner.device, owner.index, has_priority=priority < 0)
+        self.handle = self._native.native
         self._context: Context | None = None
         self._tensors: dict[Hashable, Tensor] = {}
         self._used: list[torch.Tensor] = []
@@ -45,8 +70,8 @@ class DeviceStream:
 
     @property
     def device(self) -> torch.device:
-        """The only device."""
-        return torch.device(NAME, 0)
+        """The device in PyTorch."""
+        return torch.device(NAME, self.device_index)
 
     @property
     def native(self) -> NativeStream:
@@ -128,75 +153,82 @@ class DeviceStream:
         used.clear()
 
     def retain(self, tensor: torch.Tensor) -> None:
-        """Keep the memory of a tensor alive until the next `synchronize`, because enqueued work may use it."""
+        """Delay the reuse of a tensor's memory, because work on this stream may use it.
+
+        With events, the memory is reused when the work is complete that this stream has when the memory is released.
+        Without events, the tensor is kept alive until the next `synchronize`.
+        """
+        if self._owner.runtime.has_events:
+            if tensor.numel():
+                self._owner.allocator.record_use(tensor.untyped_storage().data_ptr(), self)
+            return
         if len(self._used) == MAX_CACHED_TENSORS:
             self.synchronize()
         self._used.append(tensor.detach())
 
     def query(self) -> bool:
-        """Wait for the stream and return True, because the runtime can't tell whether a stream is idle."""
-        self.synchronize()
-        return True
+        """Return whether all work is complete; without events, wait for it."""
+        return self._owner.runtime.is_idle(self)
 
     def record_event(self, event: DeviceEvent | None = None) -> DeviceEvent:
         """Record `event` on this stream and return it; if it is None, record and return a new event."""
-        recorded = event or DeviceEvent()
+        recorded = event or DeviceEvent(self._owner.runtime)
         recorded.record(self)
         return recorded
 
     def wait_event(self, event: DeviceEvent) -> None:
-        """Let later work on this stream start after the event: the host waits until the event's work is complete."""
-        event.synchronize()
+        """Let later work on this stream start after the event; without events, the host waits."""
+        event.wait(self)
 
     def wait_stream(self, stream: DeviceStream) -> None:
-        """Let later work on this stream start after the current work of `stream`: the host waits for that work."""
-        stream.synchronize()
+        """Let later work on this stream start after the current work of `stream`; without events, the host waits."""
+        if self._owner.runtime.has_events:
+            self.wait_event(stream.record_event())
+        else:
+            stream.synchronize()
 
     def __repr__(self) -> str:
-        return f"<diopi stream {self.stream_id}>"
+        return f"<{self.device} stream {self.stream_id}>"
 
 
 class DeviceEvent:
     """A point in the work of a stream.
 
     Args:
-        enable_timing: whether `record` stores the time for `elapsed_time`; if so, it waits for the stream first.
+        runtime: the runtime of the devices.
+        enable_timing: whether the event records the time for `elapsed_time`.
         blocking: has no effect; waiting never spins.
     """
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
+    def __init__(self, runtime: DeviceRuntime, enable_timing: bool = False, blocking: bool = False) -> None:
         self.enable_timing = enable_timing
         self.blocking = blocking
-        self._stream: DeviceStream | None = None
-        self._nanoseconds: int | None = None
+        self._event = runtime.create_event(has_time=enable_timing)
 
     def record(self, stream: DeviceStream) -> None:
         """Record the current work of `stream`."""
-        self._stream = stream
-        if self.enable_timing:
-            self.synchronize()
-            self._nanoseconds = time.perf_counter_ns()
+        self._event.record(stream)
 
     def wait(self, stream: DeviceStream) -> None:
-        """Let later work on `stream` start after the event: the host waits until the event's work is complete."""
-        stream.wait_event(self)
+        """Let later work on `stream` start after the event; without events of the vendor, the host waits."""
+        self._event.delay(stream)
 
     def synchronize(self) -> None:
         """Wait until the recorded work is complete; return at once if nothing was recorded."""
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.synchronize()
+        self._event.synchronize()
 
     def query(self) -> bool:
-        """Wait and return True; see `DeviceStream.query`."""
-        self.synchronize()
-        return True
+        """Return whether the recorded work is complete; without events of the vendor, wait for it."""
+        return self._event.query()
 
     def elapsed_time(self, end: DeviceEvent) -> float:
         """Return the milliseconds from this event to `end`; raise ValueError unless both recorded the time."""
-        if self._nanoseconds is None or end._nanoseconds is None:
+        milliseconds = None
+        if self.enable_timing and end.enable_timing:
+            milliseconds = self._event.milliseconds_until(end._event)
+        if milliseconds is None:
             raise ValueError("elapsed_time needs two events that were made with enable_timing=True and recorded")
-        return (end._nanoseconds - self._nanoseconds) / 1e6
+        return milliseconds
 
 
 @final

@@ -79,7 +79,9 @@ def allocate(layout: TensorLayout, device: Backend, stream: int) -> torch.Tensor
     block_array = _BlockBytes(block.nbytes, np.uint8, block.buffer)
     block_array.block, block_array.give_back = block, device.allocator.give_back
     capsule = block_array.__dlpack__()
-    _dltensor_of(capsule).description = layout.description[0]
+    tensor = _dltensor_of(capsule)
+    tensor.description = layout.description[0]
+    tensor.description.device.number = device.index
     return _from_dlpack(capsule)
 
 
@@ -119,7 +121,8 @@ def read_to_host(tensor: torch.Tensor) -> torch.Tensor:
 def _share_memory(tensor: torch.Tensor) -> torch.Tensor:
     """Return a CPU tensor over the stored elements of a tensor of the device."""
     capsule = torch._C._to_dlpack(tensor)
-    _dltensor_of(capsule).description.device.type = CPU
+    description = _dltensor_of(capsule).description
+    description.device.type, description.device.number = CPU, 0
     return _from_dlpack(capsule)
 
 
@@ -162,9 +165,19 @@ def is_dense(tensor: torch.Tensor) -> bool:
     return True
 
 
-def copy_bytes(target: torch.Tensor, source: torch.Tensor) -> None:
-    """Copy the bytes between dense tensors of equal type, shape and strides; wait if one of them is on the host."""
-    stream = backend().stream
+def copy_bytes(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> None:
+    """Copy the bytes between dense tensors of equal type, shape and strides.
+
+    If one of them is on the host, the call waits for the copy. With `non_blocking`, it does not wait if the runtime has
+    events and the host memory is pinned; the memory is not reused before the copy is complete.
+
+    Args:
+        target: the tensor to write.
+        source: the tensor to read; on the same device, or on the host.
+        non_blocking: whether the copy may still be running when the call returns.
+    """
+    device = backend()
+    stream = device.stream
     native, nbytes = stream.native, source.numel() * source.dtype.itemsize
     if not nbytes:
         return
@@ -172,8 +185,38 @@ def copy_bytes(target: torch.Tensor, source: torch.Tensor) -> None:
     if is_on_device(target) and is_on_device(source):
         native.d2d(*addresses, nbytes)
         return
-    (native.h2d if is_on_device(target) else native.d2h)(*addresses, nbytes)
-    stream.synchronize()
+    host = source if is_on_device(target) else target
+    (native.d2h if host is target else native.h2d)(*addresses, nbytes)
+    if non_blocking and device.runtime.has_events and (block := pinned_block(host)) is not None:
+        device.host_allocator.record_use(block, stream)
+    else:
+        stream.synchronize()
+
+
+def copy_bytes_between_devices(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy the bytes between dense tensors of equal type, shape and strides on different devices.
+
+    The copy comes after the work on the current streams of both devices, and later work on both streams comes after it.
+    """
+    here, there = (backend().device_at(tensor.device.index) for tensor in (target, source))
+    here.stream.wait_stream(there.stream)
+    here.runtime.copy_between_devices(
+        here.stream,
+        (here.index, target.data_ptr()),
+        (there.index, source.data_ptr()),
+        source.numel() * source.dtype.itemsize,
+    )
+    there.stream.wait_stream(here.stream)
+
+
+pinned_addresses: set[int] = set()
+"""The addresses of all blocks of pinned memory that are in use."""
+
+
+def pinned_block(tensor: torch.Tensor) -> int | None:
+    """Return the address of the block of pinned memory that contains a CPU tensor; None if its memory is not pinned."""
+    address = tensor.untyped_storage().data_ptr()
+    return address if address in pinned_addresses else None
 
 
 def upload(tensor: torch.Tensor) -> torch.Tensor:

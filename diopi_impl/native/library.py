@@ -7,6 +7,7 @@ missing symbol would terminate the process.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -74,6 +75,10 @@ class Library:
         """Return the function called `name`; None if the library has none."""
         _declare(name)
         return getattr(self._symbols, name, None)
+
+    def exports(self, name: str) -> bool:
+        """Return whether the library exports a symbol that is not a function of the standard."""
+        return hasattr(ctypes.CDLL(str(self.path.resolve())), name)
 
     def query(self, name: str) -> str | None:
         """Return the text that the query called `name` returns; None if there is no query or it returns NULL."""

@@ -41,6 +41,11 @@ class NativeVendor(BaseVendor):
         self._callers: dict[str, Callable[[Context, Sequence[Any]], Error]] = {}
         self._failure = _UnreachableReason()
 
+    @property
+    def device_runtime(self) -> Path | None:
+        """The path of the library if it exports the table of a device runtime; otherwise None."""
+        return self._library.path if self._library.exports("dipuGetDeviceRuntime") else None
+
     def has(self, name: str) -> bool:
         """Return whether the vendor implements the standard function `name`."""
         return name in prototypes() and self._library.function(name) is not None

@@ -171,8 +171,8 @@ def _run(described: LibraryRun, expression: str | None, only_list: bool, json_fi
     Raises:
         UnusableError: There is no library, or the library is not of this family.
     """
-    from diopi_test.device_runtime.client import NoDeviceRuntimeError
     from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+    from lib_rt.device_runtime_client import NoDeviceRuntimeError
 
     family = FAMILIES[described.family]
     cases = _select_cases(family.list_cases(described), expression)

@@ -16,7 +16,6 @@ from typing import Any, final
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.collectives.client import CollectivesClient
 from diopi_test.collectives.combination import TYPE_BY_DTYPE, Elements
 from diopi_test.device_runtime.bench import (
     GUARD,
@@ -26,7 +25,8 @@ from diopi_test.device_runtime.bench import (
     check_bytes,
     check_that,
 )
-from diopi_test.device_runtime.client import RuntimeCallError
+from lib_rt.collectives_client import CollectivesClient
+from lib_rt.device_runtime_client import RuntimeCallError
 from lib_rt.dtypes import to_numpy
 
 CASES: dict[str, Callable[[CollectivesBench], None]] = {}

@@ -39,7 +39,7 @@ from diopi_test.device_runtime.bench import (
     check_bytes,
     check_that,
 )
-from diopi_test.device_runtime.client import RuntimeCallError
+from lib_rt.device_runtime_client import RuntimeCallError
 from lib_rt.dtypes import to_numpy
 
 SIZES = (0, 1, 2, 7, 1021)

@@ -7,7 +7,7 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.collectives.bench import CollectivesBench, check_elements, collective_case, type_code
 from diopi_test.device_runtime.bench import check, check_that
-from diopi_test.device_runtime.client import RuntimeCallError
+from lib_rt.device_runtime_client import RuntimeCallError
 
 
 def check_sum(bench: CollectivesBench, subject: str, comm: int, value: int, expected: int) -> None:

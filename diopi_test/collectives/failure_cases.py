@@ -23,7 +23,7 @@ from diopi_test.collectives.bench import (
 )
 from diopi_test.collectives.communicator_cases import check_sum
 from diopi_test.device_runtime.bench import RuntimeViolationError
-from diopi_test.device_runtime.client import MissingFunctionError, RuntimeCallError
+from lib_rt.device_runtime_client import MissingFunctionError, RuntimeCallError
 
 LIMIT_SECONDS = 2.0
 """The time limit in the cases in which ranks fail."""

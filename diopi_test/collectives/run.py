@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
-from diopi_test.device_runtime.client import NoDeviceRuntimeError
 from diopi_test.device_runtime.run import CaseProcess, RuntimeOutcome
 from diopi_test.execution.verdict import Verdict
+from lib_rt.device_runtime_client import NoDeviceRuntimeError
 
 START_SECONDS = 120.0
 """The time within which all processes must have loaded the library."""

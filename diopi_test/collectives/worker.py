@@ -17,9 +17,9 @@ from typing import Any
 
 from diopi_test.collectives.all_cases import CASES
 from diopi_test.collectives.bench import CollectivesBench
-from diopi_test.collectives.client import CollectivesClient
 from diopi_test.device_runtime import worker as runtime_worker
-from diopi_test.device_runtime.client import NoDeviceRuntimeError
+from lib_rt.collectives_client import CollectivesClient
+from lib_rt.device_runtime_client import NoDeviceRuntimeError
 
 
 def create_bench(library: Path, rank: int, ranks: int, send: Callable[..., None]) -> CollectivesBench:

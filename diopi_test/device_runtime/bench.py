@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.messages import pluralize
-from diopi_test.device_runtime.client import READY, DeviceRuntimeClient, RuntimeCallError
+from lib_rt.device_runtime_client import READY, DeviceRuntimeClient, RuntimeCallError
 
 Bytes: TypeAlias = NDArray[np.uint8]
 

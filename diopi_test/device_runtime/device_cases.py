@@ -13,7 +13,7 @@ from diopi_test.device_runtime.bench import (
     expect_rejection,
     pattern,
 )
-from diopi_test.device_runtime.client import RuntimeCallError, ffi
+from lib_rt.device_runtime_client import RuntimeCallError, ffi
 
 MIB = 1 << 20
 

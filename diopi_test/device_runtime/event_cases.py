@@ -16,7 +16,7 @@ from diopi_test.device_runtime.bench import (
     check_that,
     expect_rejection,
 )
-from diopi_test.device_runtime.client import RuntimeCallError
+from lib_rt.device_runtime_client import RuntimeCallError
 
 SIZE = 4097
 """The size of the copies in bytes."""

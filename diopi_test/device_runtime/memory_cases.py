@@ -18,7 +18,7 @@ from diopi_test.device_runtime.bench import (
     expect_rejection,
     pattern,
 )
-from diopi_test.device_runtime.client import RuntimeCallError
+from lib_rt.device_runtime_client import RuntimeCallError
 
 ALIGNMENT = 64
 """The alignment of allocations in bytes."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, final
 
-from diopi_test.device_runtime.client import NoDeviceRuntimeError
 from diopi_test.execution.verdict import Verdict
+from lib_rt.device_runtime_client import NoDeviceRuntimeError
 
 START_SECONDS = 60.0
 """The time within which a worker must have loaded the library."""

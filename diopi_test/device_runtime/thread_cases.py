@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from diopi_test.device_runtime.bench import RuntimeBench, address_of, case, check, check_bytes, pattern
-from diopi_test.device_runtime.client import RuntimeCallError
+from lib_rt.device_runtime_client import RuntimeCallError
 
 THREADS = 8
 """The number of threads that work at the same time."""

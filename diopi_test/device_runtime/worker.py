@@ -15,13 +15,13 @@ from typing import TypeVar
 
 from diopi_test.device_runtime.all_cases import CASES
 from diopi_test.device_runtime.bench import RuntimeBench, RuntimeViolationError, UnsupportedCaseError
-from diopi_test.device_runtime.client import (
+from diopi_test.execution.verdict import Verdict
+from lib_rt.device_runtime_client import (
     DeviceRuntimeClient,
     MissingFunctionError,
     NoDeviceRuntimeError,
     RuntimeCallError,
 )
-from diopi_test.execution.verdict import Verdict
 
 Bench = TypeVar("Bench")
 """What the cases of a family receive."""

@@ -9,7 +9,7 @@ from torch_devices import Altered
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
-from diopi_torch import pinned  # noqa: E402  # behind the check for PyTorch
+from diopi_torch import tensors  # noqa: E402  # behind the check for PyTorch
 
 TENSORS: dict[str, Callable[[], Any]] = {
     "matrix": lambda: torch.arange(6.0).reshape(2, 3),
@@ -32,12 +32,12 @@ def test_a_pinned_copy_has_the_elements_of_the_tensor(vendor: Altered, create: C
 
 
 def test_views_are_pinned_until_their_memory_is_released() -> None:
-    before = set(pinned._addresses)
+    before = set(tensors.pinned_addresses)
     view = torch.arange(6.0).pin_memory()[2:]
     assert view.is_pinned() and view.untyped_storage().is_pinned()
     del view
     gc.collect()
-    assert pinned._addresses == before
+    assert tensors.pinned_addresses == before
 
 
 def test_a_transposed_copy_has_the_strides_of_the_tensor() -> None:

@@ -13,17 +13,17 @@ import pytest
 
 from diopi_proto.types import Dtype
 from diopi_test.collectives.bench import CollectivesBench, type_code
-from diopi_test.collectives.client import CollectivesClient
 from diopi_test.collectives.run import run_collective_cases
-from diopi_test.device_runtime.client import RuntimeCallError
 from diopi_test.device_runtime.worker import start
 from diopi_test.execution.verdict import Verdict
+from lib_rt.collectives_client import CollectivesClient
 from lib_rt.device_runtime import find_device_runtime
+from lib_rt.device_runtime_client import RuntimeCallError
 
 FLOAT = type_code(Dtype.float32)
 
 PROGRAM = """
-from diopi_test.collectives.client import CollectivesClient
+from lib_rt.collectives_client import CollectivesClient
 from lib_rt.device_runtime import find_device_runtime
 client = CollectivesClient(find_device_runtime())
 client.create_communicator(1, client.create_unique_id(), 0, -1)

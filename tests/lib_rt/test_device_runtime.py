@@ -10,12 +10,12 @@ import pytest
 from sampling import sampled
 
 from diopi_test.device_runtime.bench import RuntimeBench, expect_rejection
-from diopi_test.device_runtime.client import RuntimeCallError
 from diopi_test.device_runtime.worker import start
 from lib_rt.device_runtime import find_device_runtime
+from lib_rt.device_runtime_client import RuntimeCallError
 
 PROGRAM = """
-from diopi_test.device_runtime.client import DeviceRuntimeClient
+from lib_rt.device_runtime_client import DeviceRuntimeClient
 from lib_rt.device_runtime import find_device_runtime
 client = DeviceRuntimeClient(find_device_runtime())
 count = client.call("getDeviceCount")

@@ -9,10 +9,10 @@ from toolchain import build
 
 from diopi_proto.headers import INCLUDE_DIR
 from diopi_test.collectives.run import run_collective_cases
-from diopi_test.device_runtime.client import NoDeviceRuntimeError
 from diopi_test.device_runtime.run import RuntimeOutcome
 from diopi_test.execution.verdict import Verdict
 from lib_rt.device_runtime import find_device_runtime
+from lib_rt.device_runtime_client import NoDeviceRuntimeError
 
 CASE = "unique_ids_differ"
 

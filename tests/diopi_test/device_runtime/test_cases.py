@@ -17,11 +17,11 @@ from diopi_proto.device_runtime.headers import C_SOURCE
 from diopi_proto.headers import INCLUDE_DIR
 from diopi_test.device_runtime.all_cases import CASES
 from diopi_test.device_runtime.bench import RuntimeBench
-from diopi_test.device_runtime.client import DeviceRuntimeClient
 from diopi_test.device_runtime.run import RuntimeOutcome, run_cases
 from diopi_test.device_runtime.worker import run_case
 from diopi_test.execution.verdict import Verdict
 from lib_rt.device_runtime import find_device_runtime
+from lib_rt.device_runtime_client import DeviceRuntimeClient
 
 TIMEOUT = 60.0
 EXAMPLE = Path(__file__).parents[3] / "examples" / "device_runtime" / "device_runtime.cpp"

@@ -8,11 +8,11 @@ import pytest
 from toolchain import build
 
 from diopi_proto.headers import INCLUDE_DIR
-from diopi_test.device_runtime.client import NoDeviceRuntimeError, RuntimeCallError
 from diopi_test.device_runtime.run import RuntimeOutcome, run_cases
 from diopi_test.device_runtime.worker import start
 from diopi_test.execution.verdict import Verdict
 from lib_rt.device_runtime import find_device_runtime
+from lib_rt.device_runtime_client import NoDeviceRuntimeError, RuntimeCallError
 
 CASES = ["the_number_of_devices_and_the_versions_are_positive", "a_device_can_be_made_the_current_one"]
 

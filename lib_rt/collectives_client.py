@@ -9,7 +9,7 @@ import cffi
 
 from diopi_proto.collectives import FUNCTIONS
 from diopi_proto.collectives.c_table import STATUSES, TABLE_VERSION, c_parameters, table_types
-from diopi_test.device_runtime.client import MissingFunctionError, TableClient
+from lib_rt.device_runtime_client import MissingFunctionError, TableClient
 
 STATUS_BY_VALUE = {value: name for name, value, _ in STATUSES}
 """The names of the statuses by value."""
