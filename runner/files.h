@@ -59,6 +59,7 @@ struct output {
     int descriptor; /* not used without a file system */
     unsigned char* buffer;
     size_t size, capacity, record; /* `record` is the position of the record that is being written */
+    long process; /* the only process that may write; 0 for every process */
     volatile uint64_t* write_failed; /* set before the process ends because the file can't be written; or NULL */
 };
 
@@ -70,6 +71,8 @@ void put_text(struct output* output, const char* text);                 /* its l
 void put_header(struct output* output, uint64_t identity); /* the header of a file of results of this bundle */
 void begin_record(struct output* output, const char* tag); /* the tag has four characters */
 void end_record(struct output* output);                    /* stores the size and the checksum of the record */
+/* End this process if the vendor has forked it from the process that makes the calls. */
+void end_copies(const struct output* output);
 /* Write everything to the file; return the number of bytes, or end the process after a complaint. */
 size_t output_flush(struct output* output);
 

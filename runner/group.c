@@ -480,6 +480,7 @@ static void make_call(struct group* group, struct call* call) {
     group->progress->calls++;
     group->progress->is_pending = 1;
     call->code = call->entry->call(call->entry->function, group->contexts[call->context], call->values);
+    end_copies(output);
 }
 
 /* Writing what a call left behind. */

@@ -241,6 +241,9 @@ static void observe_own_end(struct output* output, const struct progress* progre
 static enum status run(const struct options* options, struct input* cases, struct output* output,
                        struct progress* progress) {
     struct vendor vendor = {0};
+#ifndef DIOPI_RUNNER_NO_FILES
+    output->process = (long)getpid();
+#endif
     if (!cases->is_stream && !input_open(cases, options->cases, CASES)) return FAILED;
     if (progress->case_position > 0 && !input_seek(cases, progress->case_position)) return FAILED;
     if (!vendor_load(&vendor, options->library)) return FAILED;

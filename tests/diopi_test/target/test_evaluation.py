@@ -34,7 +34,10 @@ from diopi_test.target.results import TargetResults
 SOME_FUNCTIONS = ("diopiAbs", "diopiArgmax", "diopiClipGradNorm", "diopiSort")
 """Functions of the vendor in C with one result, with a list of results, and a function that it lacks."""
 
-FAULTS = ("segfault", "abort", "divide", "exit0", "exit7", "end0", "kill", "fail", "wrong", "overrun")
+FAULTS = (
+    *("segfault", "abort", "divide", "stack", "exit0", "exit7", "end0", "kill", "terminate", "close", "loud_abort"),
+    *("fail", "long", "bytes", "controls", "wrong", "overrun"),
+)
 """Faults of the vendor in C whose effects do not depend on earlier calls."""
 
 
@@ -92,6 +95,16 @@ def test_a_faulty_vendor_gets_the_same_verdicts(
     compare_findings(tmp_path)
     assert {case["verdict"] for case in evaluated.values()} >= {"passed"}
     assert {case["verdict"] for case in evaluated.values()} & {"crashed", "failed"}
+
+
+def test_a_process_that_the_vendor_forks_makes_no_further_calls(
+    runner: Path, faulty_vendor: Path, tmp_path: Path, bundles: Bundles
+) -> None:
+    selection = [*select(("diopiSin", "diopiCos")), "-k", "float32 and not float16"]
+    cases, results, expected = bundles(*selection), tmp_path / "results.diopi", tmp_path / "expected.diopi"
+    run_runner(runner, cases, faulty_vendor, "-o", expected)
+    run_runner(runner, cases, faulty_vendor, "-o", results, DIOPI_TEST_FAULT="diopiSin=fork")
+    assert results.read_bytes() == expected.read_bytes()
 
 
 @pytest.mark.slow
