@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -47,6 +47,7 @@ class Backend:
         streams: the current stream of each thread.
         allocator: allocates the memory of tensors.
         generator: the default generator of random numbers.
+        before_close: functions to call before the device is closed.
         plans: the steps of operators by the form of their calls, see `diopi_torch.plans`.
     """
 
@@ -66,6 +67,7 @@ class Backend:
         self.streams = StreamChoice(self.default_stream)
         self.generator = Generator(self.device, DEFAULT_SEED)
         self.plans: dict[Hashable, Any] = {}
+        self.before_close: list[Callable[[], None]] = []
 
     @property
     def stream(self) -> DeviceStream:
@@ -123,6 +125,8 @@ class Backend:
         if self.process != os.getpid():
             return
         devices = self.open_devices()
+        for function in [function for device in devices for function in device.before_close]:
+            function()
         if "host_allocator" in vars(self._first):
             self.host_allocator.close()
         for device in devices:  # streams of other devices may use the memory of a device

@@ -1,4 +1,7 @@
-"""Collectives between processes: the backend `dicl` of `torch.distributed`, which runs gloo on the device's memory.
+"""Collectives between processes: the backend `dicl` of `torch.distributed`.
+
+If the library of the vendor's device runtime has collectives, the backend calls them for tensors on the device
+(`vendor_collectives.py`). Otherwise it runs gloo on the device's memory.
 
 Every collective calls an operator of the namespace `c10d`. The device registers one kernel for these operators: it
 calls the same operator with tensors on the host, which share the device's memory if the host can address it. The
@@ -20,8 +23,11 @@ from torch._C._distributed_c10d import Store
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from diopi_torch.backend import backend
+from diopi_torch.placement import run_on_device_of_tensors
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import read_to_host
+from diopi_torch.vendor_collectives import find_collectives, run_collective
+from lib_rt.collectives_client import CollectivesClient
 
 BACKEND = "dicl"
 """The name to pass to `torch.distributed.init_process_group`."""
@@ -56,7 +62,8 @@ def install(library: torch.library.Library) -> None:
         for name in torch._C._dispatch_get_all_op_names():
             if name.startswith("c10d::") and torch._C._dispatch_has_kernel_for_dispatch_key(name, KEY):
                 operator = getattr(torch.ops.c10d, name.removeprefix("c10d::")).default
-                library.impl(name, partial(_run_collective, operator), KEY, allow_override=True)
+                kernel = run_on_device_of_tensors(partial(_run_collective, operator))
+                library.impl(name, kernel, KEY, allow_override=True)
 
 
 def _create_gloo_group(store: Store, rank: int, size: int, timeout: timedelta) -> Any:
@@ -78,10 +85,13 @@ def _run_collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
         The results of the operator. Its work is replaced by a `_CollectiveWork`, unless it writes no tensors.
 
     Raises:
-        RuntimeError: gloo does not support the collective for this element type.
+        RuntimeError: gloo or the vendor does not support the collective for this element type.
     """
     name = operator._schema.name.removeprefix("c10d::")
     arguments = {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)}
+    client = find_collectives(backend().runtime)
+    if client is not None:
+        return _run_with_vendor(client, operator, name, arguments, args[0])
     _check_supported(name, arguments)
     exchange = _CollectiveTransfer(args[0])
     sent = [exchange.send_to_host(value, writes=key not in _READ) for key, value in arguments.items()]
@@ -91,6 +101,16 @@ def _run_collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
     work = dist.Work.unbox(returned[-1] if isinstance(returned, tuple) else returned)
     boxed = _CollectiveWork(work, exchange).boxed()
     return (args[0], boxed) if isinstance(returned, tuple) else boxed
+
+
+def _run_with_vendor(
+    client: CollectivesClient, operator: torch._ops.OpOverload, name: str, arguments: Mapping[str, Any], results: Any
+) -> Any:
+    """Call a collective of the vendor; return the results of the operator, with `results` beside its work."""
+    group = dist.ProcessGroup.unbox(arguments["process_group"])
+    tensors = [value for value in tree_leaves(list(arguments.values())) if isinstance(value, torch.Tensor)]
+    work = run_collective(client, group, name, arguments, tensors, results).boxed()
+    return (results, work) if len(operator._schema.returns) > 1 else work
 
 
 def _flatten(tensor: torch.Tensor) -> torch.Tensor:

@@ -52,6 +52,9 @@ ALLOCATOR_OPTIONS = "DIPU_TORCH_ALLOCATOR_CONF"
 MEMORY_CHECK = "DIPU_MEM_CHECK"
 """A switch: reports memory that is still in use when the device is closed, and raises an error if it is freed twice."""
 
+BLOCKING_WAIT = "DICL_BLOCKING_WAIT"
+"""A switch: lets `wait` of a collective of the vendor wait on the host."""
+
 CPU_AFFINITY = "DIPU_CPU_AFFINITY"
 """A switch: divides the CPUs of the machine among the processes that a launcher such as `torchrun` started."""
 

@@ -34,10 +34,12 @@ def devices(
 ) -> WithRuntime:
     """Use the reference runtime with memory that the host can address and without."""
     monkeypatch.setenv("DIOPI_DEVICE_DELAY", str(DELAY))
-    return activate_vendor(WithRuntime(host_addressable=request.param))
+    vendor = WithRuntime(host_addressable=request.param)
+    activate_vendor(vendor)
+    return vendor
 
 
-def occupy(source: torch.Tensor, target: torch.Tensor) -> None:
+def occupy(source: Any, target: Any) -> None:
     """Keep the current stream busy with copies from one tensor to another."""
     for _ in range(BUSY_COPIES):
         target.copy_(source)
