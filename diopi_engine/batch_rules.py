@@ -145,7 +145,13 @@ def _squeeze(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 
 def _axis_rule(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
-    """Return the rule of an operation that mixes or reorders the elements along some axes, which a parameter names."""
+    """Return the rule of an operation that mixes or reorders the elements along some axes.
+
+    Args:
+        parameter: The parameter of the operation that contains the axes.
+        action: The verb in the reason, such as `sorts`.
+        is_certain: Whether an operation along the axis of the batch certainly mixes samples; if not, it possibly does.
+    """
 
     def rule(equation: Any, operands: Sequence[Dependence]) -> Dependence:
         operand, axes = elementwise(equation, operands), equation.params[parameter]

@@ -363,7 +363,16 @@ def _describe_bindings(inputs: Sequence[Input], names: Sequence[str], exported: 
 
 
 def _describe_output(name: str, aval: Any, has_batch: bool) -> Binding:
-    """Return the binding of an output from its abstract value; raise CompileError if no binding can represent it."""
+    """Return the binding of an output.
+
+    Args:
+        name: The name of the output.
+        aval: Its abstract value in JAX: the shape and element type.
+        has_batch: Whether its first size is that of the batch.
+
+    Raises:
+        CompileError: no binding can represent the output
+    """
     sizes = aval.shape[1:] if has_batch else aval.shape
     if not all(isinstance(size, int) for size in sizes) or (has_batch and str(aval.shape[:1]) != f"({BATCH},)"):
         raise CompileError(f"output {name} has shape {aval.shape}, expected the batch as first size and nowhere else")

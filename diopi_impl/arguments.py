@@ -260,7 +260,14 @@ def _check_result(prototype: Prototype, parameter: Parameter, result: Any, argum
 def _describe_expected_dtype(
     prototype: Prototype, parameter: Parameter, arguments: Mapping[str, Any], entry: int | None
 ) -> str:
-    """Return the part of an error message that says which element type a result must have."""
+    """Return the part of an error message that says which element type a result must have.
+
+    Args:
+        prototype: The function.
+        parameter: The parameter of the result.
+        arguments: All arguments of the call by name, from which the element type follows.
+        entry: The position of the tensor in an array of results; None for a single tensor.
+    """
     if prototype.selectable_dtypes:
         return f"expected one of {', '.join(dtype.name for dtype in prototype.selectable_dtypes)}"
     inferred = prototype.infer(parameter.name, arguments, entry)

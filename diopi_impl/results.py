@@ -115,7 +115,7 @@ PlanWrite = Callable[[str, Any, Any], Write]
 
 
 def _plan_single(plan: PlanWrite, name: str, target: Any, result: Any) -> list[Write]:
-    """Return the write of a result."""
+    """Return the write of a result to the tensor `target` as a list; `name` is the name of its parameter."""
     return [plan(name, target, result)]
 
 

@@ -66,7 +66,13 @@ def _full_dtype() -> torch.dtype:
 def _casting_kernel(
     operator: torch._ops.OpOverload, changes: Callable[[torch.Tensor], bool], dtype: Callable[[], torch.dtype]
 ) -> Callable[..., Any]:
-    """Return a kernel that converts the device's tensors, except float64, to another type and calls the operator."""
+    """Return a kernel that converts the device's tensors, except float64, to another type and calls the operator.
+
+    Args:
+        operator: The operator.
+        changes: Returns whether a tensor is converted.
+        dtype: Returns the element type to which tensors are converted.
+    """
 
     def cast(value: Any) -> Any:
         """Convert a tensor, or the tensors of a list, if they are on the device and `changes` selects them."""

@@ -227,7 +227,13 @@ class _CpuTransfer:
     def _pair_with_host(
         self, tensor: torch.Tensor, to_host: Callable[[torch.Tensor], torch.Tensor], writes: bool
     ) -> torch.Tensor:
-        """Return the CPU tensor for a device tensor, and record the pair; return tensors of other devices unchanged."""
+        """Return the CPU tensor for a device tensor, and record the pair; return tensors of other devices unchanged.
+
+        Args:
+            tensor: The tensor.
+            to_host: Returns the CPU tensor for a dense device tensor.
+            writes: Whether the operator may write the tensor.
+        """
         if not is_on_device(tensor):
             return tensor
         host = replace_parts(tensor, read_to_host) if is_sparse(tensor) else to_host(tensor)

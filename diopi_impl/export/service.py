@@ -55,7 +55,14 @@ def _names(texts: Any) -> Iterator[str]:
 
 
 def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> Any:
-    """Return the C function that calls the implementation of an operator."""
+    """Return the C function that calls the implementation of an operator.
+
+    Args:
+        vendor: The vendor.
+        name: The name of the operator.
+        device: The device for which the function is called.
+        fail: A function that receives the reason why a call fails, as bytes.
+    """
     prototype = lookup(name)
     receiver = Receiver(prototype, vendor, device, lambda reason: fail(reason.encode()))
     return ffi.callback(implementation_type(prototype), receiver, error=Error.ErrorOccurred)

@@ -72,7 +72,19 @@ def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int
 def _axis_weights(
     rois: Array, scale: float, bins: tuple[int, int], ratio: int, aligned: bool, lengths: tuple[int, int]
 ) -> list[Array]:
-    """Return the weights of `_bin_weights` along H and along W; raise ValueError unless the regions are (K, 5)."""
+    """Return the weights of `_bin_weights` along H and along W.
+
+    Args:
+        rois: The regions, (K, 5): the index of the map, x1, y1, x2 and y2.
+        scale: The factor from the coordinates of regions to those of maps.
+        bins: The numbers of bins along H and W.
+        ratio: The number of samples per bin, as in `_bin_weights`.
+        aligned: Whether regions are moved by half an element; if not, their sizes are at least 1.
+        lengths: The height and width of the maps.
+
+    Raises:
+        ValueError: the regions have another shape
+    """
     if rois.ndim != 2 or rois.shape[1] != 5:
         raise ValueError(f"rois have shape {rois.shape}, expected (K, 5)")
     weights = []

@@ -209,7 +209,15 @@ def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduct
 def _class_coefficients(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
-    """Return the coefficients a of the loss −Σ_c a_c · log p_c, classes last, and the divisor of the mean."""
+    """Return the coefficients a of the loss −Σ_c a_c · log p_c, classes last, and the divisor of the mean.
+
+    Args:
+        input: The logits, with the classes in axis 1.
+        target: The class of each element, or the probabilities of all classes in the shape of `input`.
+        weight: The weight of each class; None for 1.
+        ignore_index: The class whose elements do not count.
+        label_smoothing: The share of the target that is distributed evenly over all classes.
+    """
     target = _checked_classes(input, target, weight)
     *outer, classes = jnp.shape(_classes_last(input))
     if jnp.issubdtype(target.dtype, jnp.floating):

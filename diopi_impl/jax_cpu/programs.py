@@ -174,7 +174,19 @@ class ProgramCache:
         stored_as: str | None,
         device: jax.Device | None,
     ) -> tuple[_CachedProgram, Program]:
-        """Return the program for `key` from the cache; load or compile it if the cache does not contain it."""
+        """Return the program for `key` from the cache; load or compile it if the cache does not contain it.
+
+        Args:
+            key: the key of the program in the cache.
+            arrays: arguments with the shapes and types of all calls.
+            build: returns the function to compile.
+            options: see `program`.
+            stored_as: see `program`.
+            device: the device to compile for; None for the CPU.
+
+        Returns:
+            The entry of the cache, and the program.
+        """
         entry = self._programs.get(key)
         program = entry.program if entry is not None else None
         if entry is not None and program is not None:
@@ -260,7 +272,15 @@ class _CompiledProgram:
 def _load_or_compile(
     store: ProgramStore, key: str, build: Callable[[], Callable[[Any], Any]], arrays: Any, options: Options
 ) -> Program:
-    """Return the stored program for `key`; compile and store it if there is none."""
+    """Return the stored program for `key`; compile and store it if there is none, or if it can't be loaded.
+
+    Args:
+        store: the store.
+        key: the key of the program in the store.
+        build: returns the function to compile.
+        arrays: arguments with the shapes and types of all calls.
+        options: see `ProgramCache.program`.
+    """
     content = store.read(key)
     if content is not None:
         try:

@@ -105,7 +105,20 @@ def repeat(input, repeats_size):
 
 
 def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[np.int64]:
-    """Return, for each element of the padded axis, the index of the element of the input that it copies."""
+    """Return, for each element of the padded axis, the index of the element of the input that it copies.
+
+    Args:
+        mode: The mode: reflect, replicate or circular.
+        before: The number of elements that are added at the beginning, or removed if it is negative.
+        after: The number of elements that are added at the end, or removed if it is negative.
+        length: The number of elements of the axis.
+
+    Returns:
+        The indices.
+
+    Raises:
+        ValueError: the mode is unknown, or it does not permit such margins
+    """
     if max(before, after) > {"reflect": length - 1, "circular": length}.get(mode, math.inf):
         raise ValueError(f"margins of {before} and {after} are too wide for mode {mode!r} and an axis of {length}")
     index = np.arange(-before, length + after)

@@ -84,7 +84,19 @@ def sliding_axes(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> list[AxisWindows]:
-    """Return the sliding windows along the last axes of an input; raise ValueError if an argument is invalid."""
+    """Return the sliding windows along the last axes of an input.
+
+    Args:
+        shape: The shape of the input, which has one or two axes before those of the windows.
+        kernel_size: The number of elements of a window along each axis.
+        stride: The distance between windows along each axis; empty for `kernel_size`.
+        padding: The padding at both ends of each axis.
+        dilation: The distance between the elements of a window along each axis.
+        ceil_mode: Whether a last window may extend beyond the padded input.
+
+    Raises:
+        ValueError: an argument is invalid
+    """
     rank = len(kernel_size)
     if not rank < len(shape) <= rank + 2:
         raise ValueError(f"a {len(shape)}-d input has no {rank} spatial axes")
@@ -138,7 +150,7 @@ def sliding_windows(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> SlidingWindows:
-    """Return the sliding windows along the last axes of an input of this shape."""
+    """Return the sliding windows along the last axes of an input; `sliding_axes` describes the arguments."""
     axes = sliding_axes(shape, kernel_size, stride, padding, dilation, ceil_mode)
     return SlidingWindows(
         axes=axes, kernel=kernel_size, stride=stride or kernel_size, padding=padding, dilation=dilation

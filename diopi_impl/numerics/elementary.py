@@ -111,7 +111,7 @@ def largest_result(name: str, minimum: float, maximum: float) -> float:
 
 
 def _contains_peak(name: str, minimum: float, maximum: float) -> bool:
-    """Return whether a range of arguments contains a peak of a function (`_PEAKS`)."""
+    """Return whether the range from `minimum` to `maximum` contains a peak of the function `name` (see `_PEAKS`)."""
     if name not in _PEAKS:
         return False
     first, distance = _PEAKS[name]

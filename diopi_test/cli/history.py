@@ -215,7 +215,13 @@ def _describe_state(trend: CauseTrend) -> str:
 
 
 def _describe_place(place: str, ratio: float | None, unsuccessful: int | None) -> str:
-    """Describe the results of a function at one place, which is a machine and device on which runs were made."""
+    """Return a description of the results of a function at one place.
+
+    Args:
+        place: The machine and device on which runs were made.
+        ratio: The largest error / budget; None if it was not measured.
+        unsuccessful: The number of failed cases; None if the function was not tested there.
+    """
     if unsuccessful is None:
         return f"{place}: not tested"
     measured = "" if ratio is None else f"{ratio:.3g} of the budget, "

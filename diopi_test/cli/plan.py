@@ -88,7 +88,13 @@ def plan(source: Path, models: tuple[str, ...], json_file: Path | None) -> None:
 
 
 def _stage_lines(stage: Stage, sentences: Mapping[str, str], *, is_first: bool) -> Iterator[str]:
-    """Yield the lines about a stage."""
+    """Yield the lines about a stage.
+
+    Args:
+        stage: The stage.
+        sentences: What to add to the line of an obstacle, by the name of the obstacle.
+        is_first: Whether this is the first stage.
+    """
     networks = ", ".join(stage.networks)
     if not stage.obstacles:
         yield f"already working: {networks}"

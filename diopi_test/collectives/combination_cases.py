@@ -317,7 +317,17 @@ def unknown_operations_and_roots_are_rejected(bench: CollectivesBench) -> None:
 
 
 def _expect_error(subject: str, bench: CollectivesBench, name: str, *arguments: int) -> None:
-    """Raise RuntimeViolationError unless a call fails."""
+    """Call the function `name`, which must fail.
+
+    Args:
+        subject: What the function must reject, for the message.
+        bench: The bench that makes the call.
+        name: The name of the function.
+        *arguments: The arguments of the call.
+
+    Raises:
+        RuntimeViolationError: the call succeeds
+    """
     try:
         bench.call(name, *arguments)
     except RuntimeCallError:

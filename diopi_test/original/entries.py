@@ -156,7 +156,7 @@ def _read_parts(raw: RawEntry) -> tuple[dict[str, Any], dict[str, Any], list[dic
 
 
 def _split_keys(content: Mapping[Any, Any], known: set[str], context: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the known keys of a dictionary with their values, and a note for each unknown key."""
+    """Return the known keys of a dictionary with their values, and a note with the prefix `context` per unknown key."""
     unknown = [key for key in content if key not in known | _IGNORED_KEYS]
     notes = [f"{context}the key {key!r} is unknown and ignored" for key in unknown]
     return {key: value for key, value in content.items() if key in known}, notes

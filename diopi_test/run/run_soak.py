@@ -155,7 +155,15 @@ def _check_calls(
     deadline: float,
     observe: Observe | None,
 ) -> list[CheckResult]:
-    """Repeat the calls and return the results of the checks."""
+    """Return the results of the checks after repeating the calls.
+
+    Args:
+        target: The target that makes the calls.
+        test: The test.
+        calls: The calls, which are made in turn.
+        deadline: The time, as `time.monotonic` returns it, at which the repetition ends early.
+        observe: A function that receives the record of the first call and that of the first wrong call; None for none.
+    """
     record, points = SoakRecord(planned=test.count), sampling_points(test.count, len(calls))
     records = {"first": calls[0].record}
     while record.calls < test.count and time.monotonic() < deadline:

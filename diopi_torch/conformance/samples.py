@@ -198,7 +198,14 @@ def _operator_samples(operator: Any, dtype: torch.dtype, change: TensorChange | 
 
 
 def _operator_sample(operator: Any, arguments: Any, change: TensorChange | None, error: str = "") -> SampleCall:
-    """Return the call of an operator with the arguments of a sample."""
+    """Return the call of an operator with the arguments of a sample.
+
+    Args:
+        operator: The entry of the operator in PyTorch's database.
+        arguments: The sample of the database.
+        change: The change of each tensor; None for no change.
+        error: The expected part of the error message; empty if the sample is valid.
+    """
     values = arguments.input, arguments.args, arguments.kwargs
     precise = map_tensors(to_float64, values)
 
@@ -247,7 +254,16 @@ def _module_samples(module: Any, dtype: torch.dtype, change: TensorChange | None
 def _module_sample(
     module: Any, arguments: Any, dtype: torch.dtype, training: bool, change: TensorChange | None, error: str = ""
 ) -> SampleCall:
-    """Return the construction and call of a module."""
+    """Return the call that constructs a module and runs it.
+
+    Args:
+        module: The entry of the module in PyTorch's database.
+        arguments: The arguments of the constructor and of the module. Without the latter, only the constructor runs.
+        dtype: The element type.
+        training: Whether the module is in training mode.
+        change: The change of each tensor; None for no change.
+        error: The expected part of the error message; empty if the sample is valid.
+    """
 
     def call(precision: TensorChange, device: str, seed: int) -> Any:
         copies = TensorCopies(device, change)

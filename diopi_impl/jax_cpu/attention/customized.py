@@ -130,7 +130,16 @@ def _saved_lse(softmax_max: Array, softmax_sum: Array, statistics: Sequence[int]
 def _batched_visibility(
     q: Array, k: Array, slopes: Array | None, mask: Array | None, causal: bool, gen: Array
 ) -> Visibility:
-    """Return the visibility of keys for tensors [batch, rows, heads, head size]."""
+    """Return the visibility of keys for tensors [batch, rows, heads, head size].
+
+    Args:
+        q: The queries.
+        k: The keys.
+        slopes: The slopes of ALiBi, or None.
+        mask: The mask of hidden pairs, or None.
+        causal: Whether the call is causal, which requires a mask.
+        gen: The state of the generator of dropout.
+    """
     visibility = batched_visibility(q, k, slopes, gen, top_left=True)
     hidden = _effective_mask(mask, causal, (q.shape[1], k.shape[1]), ((), (1, 1), (q.shape[0], 1)))
     if hidden is None:
@@ -206,7 +215,18 @@ def _packed_visibility(
     longest: tuple[int, int],
     gen: Array,
 ) -> Visibility:
-    """Return the visibility of keys for packed tensors; each sequence uses the top left corner of the mask."""
+    """Return the visibility of keys for packed tensors; each sequence uses the top left corner of the mask.
+
+    Args:
+        q: The queries.
+        k: The keys.
+        ends: For queries and keys, the row after the last one of each sequence.
+        slopes: The slopes of ALiBi, or None.
+        mask: The mask of hidden pairs, or None.
+        causal: Whether the call is causal, which requires a mask.
+        longest: The numbers of queries and keys of the longest sequence.
+        gen: The state of the generator of dropout.
+    """
     begins = jnp.array((0, *ends[0])), jnp.array((0, *ends[1]))
     visibility = packed_visibility(q, k, begins, slopes, gen, top_left=True)
     hidden = _effective_mask(mask, causal, longest)

@@ -53,7 +53,21 @@ def _rotate_heads(name: str, x: Array, cos: Array, sin: Array, dim: int) -> Arra
 
 
 def _angles(name: str, angles: Array, x: Array, heads: Array, dim: int) -> Array:
-    """Return cosines or sines in a shape that broadcasts against `heads`; ValueError if they do not fit its tokens."""
+    """Return cosines or sines in a shape that broadcasts against `heads`.
+
+    Args:
+        name: The name of the argument, for messages.
+        angles: The cosines or sines.
+        x: The input of the call.
+        heads: The input as (…, tokens, heads, head size).
+        dim: The required size of the last axis.
+
+    Returns:
+        The cosines or sines.
+
+    Raises:
+        ValueError: their shape does not fit the tokens of `heads`
+    """
     shape, tokens = angles.shape, heads.shape[:-2]
     if x.ndim == 2 and angles.ndim > 2:
         angles = angles.reshape(math.prod(shape[:-2]), *shape[-2:])

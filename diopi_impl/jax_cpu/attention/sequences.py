@@ -57,7 +57,17 @@ def pack_rows(lse: Array, begins: Array, rows: int) -> Array:
 
 
 def attention_parameters(scale: float, causal: bool, window: tuple[int, int], dropout_p: float) -> AttentionParameters:
-    """Return the parameters of a call; raise ValueError if the dropout probability is outside [0, 1]."""
+    """Return the parameters of a call.
+
+    Args:
+        scale: The factor of the scores.
+        causal: Whether a query sees no later keys.
+        window: The numbers of keys that a query sees before and, unless `causal`, after its position; −1 for all.
+        dropout_p: The probability of dropout.
+
+    Raises:
+        ValueError: the probability of dropout is outside [0, 1]
+    """
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"the probability of dropout is {dropout_p}, expected a number from 0 to 1")
     return AttentionParameters(

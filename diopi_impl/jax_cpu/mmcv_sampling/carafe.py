@@ -25,7 +25,18 @@ def _check_carafe(
 
 
 def _reassemble(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
-    """Return the weighted sums of k × k cells, for g channel groups and upsampling by s."""
+    """Return the weighted sums of k × k cells around each cell.
+
+    Args:
+        features: The feature maps, (N, C, H, W).
+        masks: The weights, (N, g · k · k, s · H, s · W).
+        k: The height and width of the neighborhood.
+        g: The number of groups of channels; the channels of a group have the same weights.
+        s: The factor by which height and width grow.
+
+    Returns:
+        The sums, (N, C, s · H, s · W).
+    """
     n, c, h, w = features.shape
     padded = jnp.pad(features, ((0, 0), (0, 0), (k // 2, k // 2), (k // 2, k // 2)))
     kernels = jnp.moveaxis(masks.reshape(n, g, k * k, 1, h, s, w, s), 2, 0)

@@ -24,7 +24,13 @@ def _check_psa(psa_type: int, masks: Array, maps: Array, sizes: tuple[int, int, 
 
 
 def _offsets(size: int, entries: int, half: int) -> tuple[Array, Array]:
-    """Return the mask entry for each source and target position along an axis, and whether it exists."""
+    """Return the mask entry for each source and target position along an axis, and whether it exists.
+
+    Args:
+        size: The number of positions on the axis.
+        entries: The number of entries of the mask along the axis.
+        half: The entry for a target at the position of the source.
+    """
     source, target = jnp.arange(size)[:, jnp.newaxis], jnp.arange(size)
     entry = target - source + half
     inside = (entry >= 0) & (entry < entries)

@@ -69,7 +69,17 @@ def _check_copies(vendor: BaseVendor, direction: str) -> None:
 def _copy_and_read(
     stream: Stream, blocks: Sequence[int], direction: str, source: Bytes, target: Bytes, end: int, nbytes: int
 ) -> Bytes:
-    """Return the contents of `target` after `nbytes` of `source` were copied to its byte `end`."""
+    """Return the contents of `target` after `nbytes` of `source` were copied to its byte `end`.
+
+    Args:
+        stream: The stream.
+        blocks: The addresses of two blocks of device memory, for the source and the target of the copy.
+        direction: The name of the copy function: h2d, d2h or d2d.
+        source: The bytes to copy. If the copy is from the device, they are first sent there.
+        target: The initial contents of the target. If the copy is to the device, they are first sent there.
+        end: The position in `target` at which the copied bytes begin.
+        nbytes: The number of copied bytes.
+    """
     origin, destination = address_of(source), address_of(target)
     if direction[0] == "d":
         shifted = blocks[0] + origin % ALIGNMENT  # as unaligned as on the host

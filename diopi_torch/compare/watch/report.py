@@ -11,6 +11,7 @@ from diopi_torch.compare.watch.findings import WrongOperator
 from diopi_torch.compare.watch.judge import FLOAT64
 
 HEADINGS = ("", "severity", "operator", "type", "error/budget", "relative error", "wrong", "uses", "reach", "judged by")
+"""The headings of the columns of the table; the first column numbers the operators."""
 
 
 @final
