@@ -62,7 +62,7 @@ def check_versions(expected: dict[str, str]) -> None:
 
 
 def call_with_versions(expected: dict[str, str], work: Callable[[Item], Result], item: Item) -> Result:
-    """Return `work(item)` on a worker, which may have joined late, after checking its versions of the software."""
+    """Return `work(item)` on a worker, which may have joined late, after comparing its software with `expected`."""
     check_versions(expected)
     return work(item)
 

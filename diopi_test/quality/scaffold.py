@@ -270,7 +270,13 @@ def _define_implementations(functions: Sequence[ScaffoldDeclaration]) -> Definit
 
 
 def _define_functions(decorator: str, functions: Sequence[ScaffoldDeclaration], instruction: str) -> str:
-    """Return functions with a decorator that declare all parameters and raise an error until they are written."""
+    """Return the source of functions with all parameters, which raise an error until they are written.
+
+    Args:
+        decorator: The name of the decorator of each function.
+        functions: The declarations of the functions.
+        instruction: The end of the error's message, which states what to compute.
+    """
     return "\n\n\n".join(
         f'@{decorator}("{function.name}")\n'
         f"def {function.python_name}({', '.join(function.parameters)}):\n"

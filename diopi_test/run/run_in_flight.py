@@ -103,7 +103,13 @@ def _make_single_call(target: Target, case: BaselineCase) -> CallRecord | Error 
 
 
 def _without_chain(chain: Chain, codes: Sequence[Error], passed: int) -> Outcome:
-    """Return the outcome of a chain if fewer than two of its calls pass on their own."""
+    """Return the outcome of a chain if fewer than two of its calls pass on their own.
+
+    Args:
+        chain: The chain.
+        codes: The error codes of the calls that are not implemented or return an error.
+        passed: The number of calls that pass on their own.
+    """
     message = f"not checked: {passed} of {len(chain.cases)} calls pass on their own"
     verdicts = {VERDICT_OF_CODE.get(code) for code in codes}
     if not passed and len(codes) == len(chain.cases) and len(verdicts) == 1 and None not in verdicts:

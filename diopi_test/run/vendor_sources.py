@@ -144,7 +144,13 @@ def _imported_modules(module: str, file: Path, root: Path, content: bytes) -> tu
 
 
 def _imported_names(node: ast.AST, package: str, root: Path) -> Iterator[str]:
-    """Yield the modules that an import statement names; `from a import b` names a.b if that is a module."""
+    """Yield the modules that an import statement names; `from a import b` names a.b if that is a module.
+
+    Args:
+        node: A node of the syntax tree; nothing is yielded unless it is an import statement.
+        package: The package of the module that contains the statement, to which relative imports refer.
+        root: The folder that contains the top-level packages.
+    """
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

@@ -79,7 +79,13 @@ def _describe_place(path: Path, name: str, kind: TableKind, number: int, table: 
 
 
 def _read_table(kind: TableKind, table: Mapping[str, Any], place: str) -> tuple[Any, Sequence[str]]:
-    """Return the record of a table and its problems; the record is None if the table is malformed."""
+    """Return the record of a table and its problems; the record is None if the table is malformed.
+
+    Args:
+        kind: The kind of table.
+        table: The content of the table.
+        place: The position of the table in its file, with which the text of each problem begins.
+    """
     by_key = {json_key(field): field for field in fields(kind.record)}
     problems = [f"{place}: key {describe_unknown(key, by_key, 'keys')}" for key in table if key not in by_key]
     problems += [

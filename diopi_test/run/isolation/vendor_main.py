@@ -234,7 +234,13 @@ def _describe_release(call: Call) -> Reply:
 
 
 def _raised(verdict: Verdict, kind: str, error: BaseException) -> Reply:
-    """Return the reply for an exception: the outcome of the case."""
+    """Return the reply for an exception: the outcome of the case.
+
+    Args:
+        verdict: The verdict of the outcome.
+        kind: The name of the kind of exception, for the message.
+        error: The exception.
+    """
     message = f"{kind} was raised: {exception_text(error)}".removesuffix(": ")
     return {"raised": to_json(Outcome(verdict=verdict, message=shorten(message)))}
 
