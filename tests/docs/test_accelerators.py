@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from baselines import make_level
 from case_records import case_record, report_of
+from click.testing import CliRunner
 from commands import run_here
 
 from diopi_impl import Numerics, NumericsError, find_numerics
 from diopi_impl.numerics import ELEMENTARY_FUNCTIONS, read_numerics, shipped_names
 from diopi_impl.numerics.validation import values_of
+from diopi_test.baseline.location import package_folder
 from diopi_test.results.overview import describe_conformance, describe_run
 
-PAGE = (Path(__file__).parents[2] / "docs" / "accelerators.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "accelerators.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -79,6 +85,41 @@ def test_the_shown_contradictions_are_those_of_torch_cpu(tmp_path: Path) -> None
     done = run_here("run", "--data", data, "--case", "diopiMm[float32-odd]", *arguments)
     _, example = (block.splitlines() for block in blocks("text") if block.startswith("numerics: "))
     assert [line for line in done.stdout.splitlines() if line in example] == example
+
+
+def benchmark_commands() -> list[list[str]]:
+    """Return the arguments of each shown command of benchmarks/declared_numerics.py, with a vendor for `NAME`."""
+    commands = re.findall(r"python benchmarks/declared_numerics\.py ([^`\n]+)", PAGE)
+    return [shlex.split(command.replace("NAME", "fast-math")) for command in commands]
+
+
+@pytest.fixture
+def declared_numerics() -> ModuleType:
+    """Return the module benchmarks/declared_numerics.py."""
+    pytest.importorskip("torch", reason="the vendors of the benchmark change torch_cpu, which needs PyTorch")
+    spec = spec_from_file_location("declared_numerics", ROOT / "benchmarks" / "declared_numerics.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_shown_commands_of_the_benchmark_have_options_that_exist(declared_numerics: ModuleType) -> None:
+    commands = benchmark_commands()
+    assert len(commands) >= 4
+    for arguments in commands:
+        declared_numerics.main.make_context("declared_numerics", arguments)
+
+
+@pytest.mark.slow
+def test_the_benchmark_measures_the_columns_of_the_page(declared_numerics: ModuleType) -> None:
+    options = ("--vendor", "tf32", "--function", "diopiMm", "--level", "smoke", "--mutants", "0")
+    done = CliRunner().invoke(declared_numerics.main, [*options, "--data", str(package_folder())])
+    assert done.exit_code == 0, done.output
+    name, functions, cases, fail_without, named, _, fail_with, _ = done.stdout.splitlines()[-1].strip("| ").split(" | ")
+    assert (name, functions, named, fail_with) == ("`tf32`", "1", "1 of 1", "0")
+    assert int(cases) > int(fail_without) > 0
 
 
 def test_the_page_lists_every_declaration_that_ships() -> None:
