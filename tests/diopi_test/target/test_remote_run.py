@@ -111,14 +111,14 @@ def test_a_target_without_files_and_libraries_has_the_verdicts_of_a_run_here(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("count", "kill"),
-    [(10, False), (5, True), pytest.param(50, True, marks=pytest.mark.exhaustive)],
+    ("count", "size", "kill"),
+    [(10, 9000, False), (5, 9000, True), pytest.param(50, 4000, True, marks=pytest.mark.exhaustive)],
     ids=["cut", "killed", "killed-often"],
 )
 def test_verdicts_do_not_depend_on_lost_connections(
-    count: int, kill: bool, runner: Path, c_vendor: Path, tmp_path: Path, direct_verdicts: Mapping[str, Any]
+    count: int, size: int, kill: bool, runner: Path, c_vendor: Path, tmp_path: Path, direct_verdicts: Mapping[str, Any]
 ) -> None:
-    target = cutting_target(tmp_path, count, size=9000, kill=kill)
+    target = cutting_target(tmp_path, count, size=size, kill=kill)
     _, cases = run_on_target(tmp_path, target, runner, c_vendor, *SELECTION)
     assert (tmp_path / "counter").read_text("utf-8") == str(count)
     assert verdicts_of(cases) == direct_verdicts
