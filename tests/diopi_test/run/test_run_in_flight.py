@@ -163,5 +163,5 @@ def test_zero_calls_in_flight_leave_out_all_chains(folder: Path) -> None:
 
 def test_the_text_of_a_chain_lists_its_calls(folder: Path) -> None:
     text = "\n".join(case_text(load_chain(folder, "in-flight-two-streams", 2), full=False))
-    assert "calls in flight at the same time" in text
+    assert "are in flight at the same time" in text
     assert "diopiMul[float32-" in text

@@ -292,7 +292,7 @@ def test_the_cases_have_different_sizes_and_element_types(folder: Path) -> None:
     assert len({case.dtype for case in loaded.calls}) > 2
     assert len({case.arguments["input"].values.shape for case in loaded.calls}) > 2
     text = "\n".join(case_text(loaded))
-    assert "until 200 calls are made" in text
+    assert "200 calls, in which these cases take turns" in text
 
 
 @pytest.mark.parametrize(("count", "cases"), [(200, 8), (200, 5), (2000, 8), (2000, 3), (16, 1)])
