@@ -429,6 +429,12 @@ ATTENTION = Axes.template(
 )
 """A template of a large tensor of attention scores with five axes, with gaps between the elements along every axis."""
 
+WIDTH_OF_MODELS = Axes.template("width-of-models", (2, 768), (1,))
+"""A pattern of rows of one and a half blocks of 512 elements, which is the width of many language models."""
+
+HIGH_PLANE = Axes.template("high-plane", (1031, 3), (0,))
+"""A pattern of long columns, whose elements are not neighbors."""
+
 LOG_SOFTMAX = (
     *map(_axis_template, AXES),
     _axis_template(ROWS, "offset", normal(1, 100)),
@@ -439,6 +445,8 @@ LOG_SOFTMAX = (
     _axis_template(ROWS, "special", special, smoke=True),
     _axis_template(Axes.template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
     _axis_template(Axes.template("", (3, 131), (1,)), "long-masked", MASKED, dtypes=(Dtype.float32, Dtype.float16)),
+    *(_axis_template(pattern, dtypes=(Dtype.float32, Dtype.float16)) for pattern in (WIDTH_OF_MODELS, HIGH_PLANE)),
+    _axis_template(Axes.template("many-short-rows", (4_099, 3), (1,))),
     _axis_template(LONG_AXIS, "accumulated", normal(0.5), dtypes=half),
     _wider_result_template(Dtype.float16, Dtype.float32),
     _wider_result_template(Dtype.bfloat16, Dtype.float32),

@@ -289,6 +289,19 @@ SPECIAL_PATHS = (
         Convolution(input=(1, 7, 6), kernel=(1, 3, 3), dilation=(1, 2, 2), channels=(5, 5), groups=5, batch=1),
     ),
     CaseTemplate("grouped-points", Convolution(input=(1, 3, 5), kernel=(1, 1, 1), channels=(8, 12), groups=2, batch=1)),
+    CaseTemplate("many-samples", Convolution(input=(1, 4, 3), kernel=(1, 3, 2), channels=(2, 3), batch=37)),
+    CaseTemplate("from-one-channel", Convolution(input=(1, 5, 4), kernel=(1, 3, 2), channels=(1, 67), batch=1)),
+    CaseTemplate("to-one-channel", Convolution(input=(1, 5, 4), kernel=(1, 3, 2), channels=(67, 1), batch=1)),
+    CaseTemplate(
+        "small-input",
+        Convolution(input=(1, 2, 3), kernel=(1, 5, 4), padding=(0, 2, 2), channels=(3, 4), batch=1),
+    ),
+    CaseTemplate(
+        "dilated-row", Convolution(input=(1, 4, 9), kernel=(1, 1, 3), dilation=(1, 1, 2), channels=(3, 4), batch=1)
+    ),
+    CaseTemplate(
+        "dilated-column", Convolution(input=(1, 9, 4), kernel=(1, 3, 1), dilation=(1, 2, 1), channels=(3, 4), batch=1)
+    ),
     CaseTemplate(
         "long-strides",
         Convolution(input=(1, 11, 13), kernel=(1, 3, 3), stride=(1, 3, 4), padding=(0, 1, 1), channels=(3, 4), batch=1),

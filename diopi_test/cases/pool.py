@@ -446,6 +446,7 @@ UNDILATED_MODEL_WINDOWS = tuple(template for template in MODEL_WINDOWS if templa
 FURTHER_SIZES = (
     CaseTemplate("to-7", PoolingSizes((8, 13, 20), output_sizes=(7, 7, 7), leading_sizes=(1, 2))),
     CaseTemplate("to-6-from-less", PoolingSizes((5, 4, 3), output_sizes=(6, 6, 6), leading_sizes=(1, 2))),
+    CaseTemplate("whole-plane", PoolingSizes((2, 33, 35), output_sizes=(1, 1, 1), leading_sizes=(1, 2))),
     CaseTemplate("to-odd", PoolingSizes((9, 16, 31), output_sizes=(2, 5, 11), leading_sizes=(1, 2))),
 )
 """Templates with further sizes of results of adaptive pooling."""

@@ -200,6 +200,7 @@ SORT = (
     sort_template("long-of-few", (1031,), 0, True, True, FEW_VALUES, dtypes=(Dtype.float32, Dtype.uint8)),
     sort_template("stable-long-rows", (3, 300), -1, False, True, FEW_VALUES, dtypes=(Dtype.float32, *half)),
     sort_template("stable-power-of-two", (256, 2), 0, True, True, FEW_VALUES),
+    sort_template("many-pairs", (1031, 2), 1, False, True),
     sort_template("very-long", (4099,), 0, True, True, integer_values(-999, 999)),
     sort_template("long-any-order", (1031,), 0, False, False, FEW_VALUES, dtypes=(Dtype.float32, Dtype.bool)),
     sort_template(
@@ -301,6 +302,8 @@ TOPK = (
     topk_template("one", (4, 7), 1, 1, True, False),
     topk_template("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
     topk_template("many-of-very-many", (4099,), 0, 1025, False, True),
+    topk_template("long-columns", (307, 3), 0, 2, True, True),
+    topk_template("many-rows-with-nan", (517, 6), 1, 2, True, True, choice([nan, *map(float, range(-20, 20))])),
     topk_template("negative", (4, 9), 1, 3, True, True, uniform(-9, -1)),
     topk_template("all", (4, 7), 1, 7, True, True),
     topk_template("all-smallest", (4, 7), 0, 4, False, True),

@@ -50,6 +50,7 @@ from diopi_test.cases.elementwise import ROW, Elementwise, Operands, pattern_tem
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, expand, tensor
 from diopi_test.cases.type_promotion import IntegerGap
+from lib_rt.dtypes import integer_range, to_numpy
 from lib_rt.formats import format_of
 
 F32, F64 = Dtype.float32, Dtype.float64
@@ -217,10 +218,28 @@ TINY_DIVISOR = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
 FLOOR_BY_TINY: Mapping[str, Arguments] = {"floor-near-least": {**TINY_DIVISOR, "rounding_mode": RoundMode.floor}}
 """The arguments of a floor division by −2 times the smallest normal number, by the label of the template."""
 
+
+def dtype_bits(dtype: Dtype) -> int:
+    """Return the number of bits of an element of a type."""
+    return 8 * to_numpy(dtype).itemsize
+
+
+LOWEST_DIVIDENDS: Mapping[str, Domain] = {
+    "input": by_dtype(lambda dtype: choice([integer_range(dtype)[0], integer_range(dtype)[0] + 1])),
+    "other": by_dtype(lambda dtype: choice([3, -5, 2 ** (2 * dtype_bits(dtype) // 3)])),
+}
+"""Domains of dividends whose absolute value the signed integer type cannot represent, or only just, and of divisors."""
+
+LOWEST_BY_NUMBER: Mapping[str, Arguments] = {
+    f"{mode.name}-lowest": {"other": 7, "rounding_mode": mode} for mode in (RoundMode.trunc, RoundMode.floor)
+}
+"""The arguments of rounded divisions of the lowest integers, by the label of the template."""
+
 ROUNDED_DIVISIONS = (
     *_rounded_quotient_templates(RoundMode.trunc),
     *_rounded_quotient_templates(RoundMode.floor),
     *EXACT_TABLE.variants(TINY_OPERANDS, FLOOR_BY_TINY, floating),
+    *EXACT_TABLE.variants(LOWEST_DIVIDENDS, LOWEST_BY_NUMBER, signed),
     EXACT_TABLE.with_domains(
         INEXACT_DIVISORS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
     ),
@@ -268,6 +287,20 @@ NEGATIVE_FOURS: Mapping[str, Arguments] = {**FOURS, "whole--4": {"input": -20, "
 LARGE_DIVIDEND = ByDtype(lambda dtype: _large_power(dtype) - 1)
 """A dividend for `LARGE_INTEGERS`: the largest integer below `_large_power`."""
 
+FAR_DIVIDENDS = by_dtype(
+    lambda dtype: log_uniform(format_of(dtype).precision + 1, format_of(dtype).precision + 4, signed=False)
+)
+"""A domain of positive numbers so large that their quotients by small numbers have more bits than the type.
+
+Their remainders by positive numbers are exact. A remainder from a rounded quotient is off by multiples of the divisor.
+"""
+
+FAR_ARGUMENTS: Arguments = {
+    "input": ByDtype(lambda dtype: 5 * 2.0 ** (format_of(dtype).precision + 1)),
+    "other": 3.0,
+}
+"""The number of templates of `FAR_DIVIDENDS`: a dividend that is no multiple of the divisors, or a divisor."""
+
 LARGEST_NUMBERS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
 """A domain of the largest and the lowest finite number of the type."""
 
@@ -294,6 +327,13 @@ REMAINDERS = (
     TABLE.with_domains(TINY_OPERANDS, "near-least", {**TINY_DIVISOR, "input": TINY_DIVIDEND}, floating),
     TABLE.with_domains(
         {"input": subnormal, "other": LARGEST_NUMBERS}, "subnormal", {"input": 2.0, "other": LOWEST_NUMBER}, floating
+    ),
+    ROW.with_domains(
+        {"input": FAR_DIVIDENDS, "other": choice([0.75, 3.0, 7.0, 11.0])},
+        "farther",
+        FAR_ARGUMENTS,
+        floating,
+        exact=True,
     ),
     ROW.with_domains(
         {"input": LARGE_INTEGERS, "other": QUARTERS},

@@ -273,6 +273,9 @@ MATRIX_CHOICE = ChoiceSizes(ALTERNATING_MASK, (4, 5), (4, 5))
 UINT8_MASK = mask(4, 5, period=2, dtype=Dtype.uint8)
 """A mask like `ALTERNATING_MASK` in uint8 instead of bool."""
 
+EVEN_MASK = literal(np.where(np.arange(20).reshape(4, 5) % 2 == 0, [2, 4, 128, 254, 0], 0), Dtype.uint8)
+"""A mask in uint8 whose numbers other than 0 are even: a function that reads only the lowest bit finds no true one."""
+
 LARGE_CHOICE = ChoiceSizes(PLANE.mask, PLANE.shape, PLANE.shape)
 """Sizes of a choice between two large matrices."""
 
@@ -286,6 +289,7 @@ WHERE_TEMPLATES = (
         dtypes=DtypeSelection.all,
     ),
     CaseTemplate("uint8", ChoiceSizes(UINT8_MASK, (4, 5), (4, 5)), dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate("uint8-even", ChoiceSizes(EVEN_MASK, (4, 5), (4, 5)), dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate(
         "uint8-strided",
         ChoiceSizes(replace(UINT8_MASK, layout=strided), (4, 5), (4, 5)),

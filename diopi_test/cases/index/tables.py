@@ -139,6 +139,7 @@ EMBEDDING_BACKWARD = (
     scaled_template("matrix-of-indices"),
     scaled_template("no-indices", layout=transposed),
     scaled_template("long", layout=strided),
+    CaseTemplate("often-scaled", IndexedTable((3, 5), row_indices(1031, rows=3)), SCALED_BY_FREQUENCY),
     CaseTemplate("rows-not-named", TABLE_WITH_UNUSED_ROWS),
     CaseTemplate("padding-first", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("padding-last", LOOKUP, {"padding_idx": 4}),

@@ -14,6 +14,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases import half_sums
 from diopi_test.cases.case import Case, CaseClass, ResultOverride, cases_for
+from diopi_test.cases.domains import normal
 from diopi_test.cases.elementwise import Operands
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import (
@@ -90,6 +91,11 @@ LINEAR = (
     *BROADCAST_BIASES,
     operand_template("long-row", (1, 1031), (3, 1031), (3,), dtypes=(F32,)),
     operand_template("long-column", (3, 1031), (1, 1031), (1,), dtypes=(F32,)),
+    operand_template("very-long", (2, 4_099), (3, 4_099), (3,), dtypes=(F32,)),
+    operand_template("many-outputs", (3, 5), (577, 5), (577,), dtypes=(F32,)),
+    operand_template("many-rows", (129, 5), (3, 5), (3,), dtypes=(F32,)),
+    operand_template("large-numbers", (5, 7), (3, 7), (3,), domain=normal(1_000), dtypes=(F32,)),
+    large_operand_template("square-of-256", (256, 256), (256, 256), (256,)),
     operand_template(
         "long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED_FIELDS, arguments=WITHOUT_BIAS
     ),

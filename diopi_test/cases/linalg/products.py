@@ -104,6 +104,29 @@ def one_row_or_column(*batch: int, added: bool = False) -> list[CaseTemplate[Ope
     ]
 
 
+def tiles(*batch: int, added: bool = False) -> list[CaseTemplate[Operands]]:
+    """Return templates of sizes just beyond multiples of tiles: very long sums, many columns, and many rows.
+
+    Kernels divide a product into tiles of 32 to 256 elements, and very long sums into parts. They may forget the last
+    tile or part. The last template has products beyond the range of float16.
+
+    Args:
+        *batch: The number of products, if the function multiplies batches.
+        added: Whether the first operand is added to the product.
+    """
+    factors: Mapping[str, Shapes] = {
+        "very-long": ((*batch, 2, 4_099), (*batch, 4_099, 3)),
+        "many-columns": ((*batch, 3, 5), (*batch, 5, 577)),
+        "many-rows": ((*batch, 129, 5), (*batch, 5, 3)),
+    }
+    templates = {label: (shapes, normal()) for label, shapes in factors.items()}
+    templates["large-numbers"] = (((*batch, 5, 7), (*batch, 7, 3)), normal(1_000))
+    return [
+        operand_template(label, *([product_shape(*shapes)] if added else []), *shapes, dtypes=(F32,), domain=domain)
+        for label, (shapes, domain) in templates.items()
+    ]
+
+
 MM = (
     operand_template("odd", (5, 7), (7, 3), **SMOKE_FIELDS),
     operand_template("layouts", (4, 6), (6, 5), **MIXED_LAYOUTS),
@@ -171,7 +194,11 @@ HALF_MATRICES = large_operand_template(
 )
 """A large template in float16, with a transposed first factor and gaps in the second factor."""
 
+SQUARE_OF_256 = large_operand_template("square-of-256", (256, 256), (256, 256))
+"""A large template of complete tiles of every usual size."""
+
 LARGE_MM = (
+    SQUARE_OF_256,
     large_operand_template("square", (1031, 2053), (2053, 509)),
     large_operand_template("rows", (70_001, 3), (3, 5)),
     HALF_MATRICES,
@@ -179,6 +206,7 @@ LARGE_MM = (
 """The large templates of `diopiMm`."""
 
 LARGE_BMM = (
+    large_operand_template("square-of-256", (1, 256, 256), (1, 256, 256)),
     large_operand_template("attention", (13, 131, 67), (13, 67, 137)),
     large_operand_template(
         "half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **FLOAT16_FIELDS
@@ -187,6 +215,7 @@ LARGE_BMM = (
 """The large templates of `diopiBmm`."""
 
 LARGE_MATMUL = (
+    SQUARE_OF_256,
     large_operand_template("square", (1031, 2053), (2053, 509)),
     large_operand_template("batches", (3, 1, 131, 67), (5, 67, 41)),
     large_operand_template("long", (32_003,), (32_003, 3)),
@@ -200,17 +229,18 @@ PRODUCTS = {
         *MM,
         *LONG,
         *one_row_or_column(),
+        *tiles(),
         special_value_template(),
         operand_template("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT_FIELDS),
         *LARGE_MM,
     ),
     "diopiBmm": (
-        *(*BMM, *LONG_BATCHES, *one_row_or_column(2), special_value_template(2), *LARGE_BMM),
+        *(*BMM, *LONG_BATCHES, *one_row_or_column(2), *tiles(2), special_value_template(2), *LARGE_BMM),
         rounded_products_template((2, 3, 5), (2, 5, 4), terms=5),
         operand_template("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT_FIELDS),
     ),
     "diopiMatmul": (
-        *(*MATMUL, *LONG, *one_row_or_column(), special_value_template(), INCOMPLETE_TILES, *LARGE_MATMUL),
+        *(*MATMUL, *LONG, *one_row_or_column(), *tiles(), special_value_template(), INCOMPLETE_TILES, *LARGE_MATMUL),
         rounded_products_template((2, 1, 3, 4), (3, 4, 5), terms=4),
     ),
 }
@@ -400,6 +430,7 @@ def scaled_templates(
             for template in (
                 operand_template("long", *long),
                 *one_row_or_column(*odd.sizes[0].shape[:-2], added=True),
+                *tiles(*odd.sizes[0].shape[:-2], added=True),
             )
         ),
         factor_template(exact, "whole-factors", "exact", dtypes=half),

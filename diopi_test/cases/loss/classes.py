@@ -183,6 +183,7 @@ CLASS_TARGETS = (
     classes_template("sum-empty", (0, 4), SUM),
     classes_template("none-empty", (0, 4, 3), NONE),
     classes_template("none-one-class", (4, 1), NONE),
+    classes_template("none-one-class-of-pixels", (2, 1, 3, 2), NONE),
     classes_template("none-no-classes", (4, 0), NONE, True, targets=IGNORED_TARGETS),
     classes_template("sum-no-classes", (2, 0, 3, 2), SUM, True, targets=IGNORED_TARGETS),
     classes_template("mean-no-classes", (4, 0), targets=IGNORED_TARGETS),
@@ -292,14 +293,23 @@ def _draw_far_apart(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return centers + rng.integers(0, 2, count, endpoint=True)
 
 
-def _draw_masked_beyond_first(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return logits in rows of six classes. Some are −∞, as masked logits are, but never the first of a row."""
-    is_masked = (rng.random(count) < 0.4) & (np.arange(count) % 6 > 0)
-    return np.where(is_masked, -np.inf, rng.normal(0, 2, count))
+def _masked_beyond_first(classes: int) -> Domain:
+    """Return a domain of logits in rows of this number of classes.
+
+    Some logits are −∞, as masked logits are, but never the first one of a row.
+    """
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        is_masked = (rng.random(count) < 0.4) & (np.arange(count) % classes > 0)
+        return np.where(is_masked, -np.inf, rng.normal(0, 2, count))
+
+    return draw
 
 
-masked_template = partial(classes_template, shape=(8, 6), reduction=NONE, targets=choice([0]), dtypes=(F16, F32))
-"""Return an unreduced `classes_template` of 8 rows and 6 classes, in which every target is class 0."""
+def masked_template(label: str, shape: tuple[int, ...] = (8, 6)) -> CaseTemplate:
+    """Return an unreduced `classes_template` in which every target is class 0."""
+    return classes_template(label, shape, NONE, targets=choice([0]), dtypes=(F16, F32))
+
 
 FAR_APART = (
     classes_template("far", (12, 6), NONE, dtypes=floating),
@@ -314,7 +324,8 @@ CROSS_ENTROPY = (
 """The templates that cross entropy and its gradient have."""
 
 CROSS_ENTROPY_ONLY = (
-    *with_logits([masked_template("masked")], _draw_masked_beyond_first),
+    *with_logits([masked_template("masked")], _masked_beyond_first(6)),
+    *with_logits([masked_template("long-masked", (3, 131))], _masked_beyond_first(131)),
     *with_logits(EXACT, _draw_far_apart),
 )
 """Templates of cross entropy that its gradient does not have."""
@@ -322,7 +333,7 @@ CROSS_ENTROPY_ONLY = (
 NLL = with_logits((*CLASS_TARGETS, *CALLER_TEMPLATES), uniform(-6, -0.05))
 """The templates that negative log-likelihood and its gradient have."""
 
-NLL_ONLY = with_logits([masked_template("impossible-classes")], _draw_masked_beyond_first)
+NLL_ONLY = with_logits([masked_template("impossible-classes")], _masked_beyond_first(6))
 """Templates of negative log-likelihood that its gradient does not have."""
 
 NLL_CERTAIN = with_logits([masked_template("certain")], choice([0.0, -0.0, -1.5, -3.0]))

@@ -48,6 +48,7 @@ SEVERAL_AXES = (
     Axes.template("first-and-last", (3, 4, 5), (-1, 0), keepdim=True),
     Axes.template("three-axes", (2, 5, 3, 4), (0, -1, 2), layout=transposed),
     Axes.template("every-axis", (3, 5), (1, 0)),
+    Axes.template("outer-and-inner", (3, 4, 5), (0, 2)),
 )
 """Patterns that reduce more than one axis."""
 
@@ -85,7 +86,10 @@ KEPT_COLUMNS = KEEPDIM_TEMPLATES[0]
 CHOSEN_TYPE_ROWS = Axes.template("", (11, 4), (1,))
 """A pattern of rows, for cases in which the caller chooses the element type of the result; without a label."""
 
-ANY_AXES_TEMPLATES = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
+MANY_PAIRS = Axes.template("many-pairs", (1031, 2), (1,))
+"""A pattern of many rows of two elements, for which kernels compute several rows at once."""
+
+ANY_AXES_TEMPLATES = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS, MANY_PAIRS)
 """Patterns for functions that reduce any number of axes."""
 
 ONE_OR_ALL_AXES_TEMPLATES = (*ONE_AXIS, *KEEPDIM_TEMPLATES, *ALL_AXES, *NO_ELEMENTS)

@@ -74,6 +74,18 @@ def halfway_numbers(target: Dtype) -> Domain:
     return lambda rng, count, dtype: choice([*numbers, *beyond] if is_inexact(dtype) else numbers)(rng, count, dtype)
 
 
+def _numbers_rounded_twice() -> Domain:
+    """Return a domain of numbers just above or below the middle of two neighboring numbers of float16.
+
+    Float32 rounds them to the middle. A conversion through float32 then rounds half of them to the wrong neighbor.
+    """
+    unit = 2.0 ** -format_of(Dtype.float16).precision  # half of the distance between 1 and the next number
+    signs = (-1, 1)
+    return choice(
+        [sign * (1 + step * unit + side * 2.0**-40) for step in (1, 3, 5) for side in signs for sign in signs]
+    )
+
+
 def extreme_truncated_numbers(target: Dtype) -> Domain:
     """Return a domain of the floating-point numbers furthest from 0 that an integer type can hold when truncated.
 
@@ -195,6 +207,7 @@ CONVERSIONS = (
         for source, targets in ROUNDING_TARGETS.items()
         for target in targets
     ),
+    conversion_template(F64, Dtype.float16, "-rounded-twice", (12,), _numbers_rounded_twice()),
     *(
         conversion_template(source, target, "-ends", (5,), extreme_truncated_numbers(target))
         for source in (F32, F64)

@@ -105,6 +105,8 @@ PERMUTE = (
     CaseTemplate("special", (19, 2), {"dims": (1, 0)}, domains=SPECIAL),
     CaseTemplate("cube", (4, 4, 4), {"dims": (1, 2, 0)}),
     CaseTemplate("long", (7, 13, 12), {"dims": (2, 0, 1)}, dtypes=DtypeSelection.one_per_size),
+    # Kernels transpose tiles of up to 64 × 64 elements, and have other kernels for elements of one byte.
+    CaseTemplate("tiles", (67, 131), {"dims": (1, 0)}, dtypes=DtypeSelection.one_per_size),
     CaseTemplate("eight-axes", EIGHT_AXES, {"dims": (7, 2, 5, 0, 3, 6, 1, 4)}, large=True),
     CaseTemplate("half-image", (3, 37, 29, 31), {"dims": (0, 2, 3, 1)}, layout=channels_last, **LARGE_HALF),
 )
@@ -139,6 +141,7 @@ ROLL = (
     CaseTemplate("flat-back", (3, 4), {"shifts": (-7,), "dims": ()}, layout=transposed),
     CaseTemplate("several", (3, 4, 5), {"shifts": (1, -2, 4), "dims": (2, 0, 1)}, **same_layout(transposed)),
     CaseTemplate("same-axis-twice", (3, 5), {"shifts": (1, 2, 1), "dims": (1, 0, -1)}),
+    CaseTemplate("both-on-one-axis", (3, 7), {"shifts": (2, 3), "dims": (1, 1)}),
     CaseTemplate("once-around", (4, 3), {"shifts": (4, 0), "dims": (0, 1)}),
     CaseTemplate("further-than-around", (5, 3), {"shifts": (13, -8), "dims": (0, 1)}),
     CaseTemplate("beyond-int32", (7, 3), {"shifts": (2**33 + 3,), "dims": (0,)}),

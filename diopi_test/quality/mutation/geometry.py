@@ -110,9 +110,25 @@ def _has_long_sums(axis: int, case: BaselineCase) -> bool:
     return len(result) > 1 and result[axis] == 1 and max(sizes - set(result), default=0) > LONG_SUM
 
 
+def _has_long_axis(axis: int, number: int, case: BaselineCase) -> bool:
+    """Return whether an axis of the first result has more than this number of elements."""
+    result = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
+    return len(result) > 1 and bool(result[axis] > number)
+
+
+def _has_very_long_sums(case: BaselineCase) -> bool:
+    """Return whether the first result is a sum of more than 4,096 terms."""
+    result = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
+    sizes = {size for value in case.arguments.values() for tensor in tensors_in(value) for size in tensor.values.shape}
+    return max(sizes - set(result), default=0) > 4_096
+
+
 PRODUCT_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
     "one row and more than 1,024 terms": partial(_has_long_sums, -2),
     "one column and more than 1,024 terms": partial(_has_long_sums, -1),
+    "more than 4,096 terms": _has_very_long_sums,
+    "more than 512 columns": partial(_has_long_axis, -1, 512),
+    "more than 128 rows": partial(_has_long_axis, -2, 128),
 }
 """The special paths of products of matrices."""
 
@@ -131,6 +147,12 @@ def _channels(case: BaselineCase) -> tuple[int, int]:
     """Return the first two sizes of the weight of a convolution: the channels of one side, and of a group."""
     first, second = case.arguments["weight"].values.shape[:2]
     return first, second
+
+
+def _has_samples(number: int, case: BaselineCase) -> bool:
+    """Return whether the input, or the gradient of the result, has more than this number of samples."""
+    first = next(tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value))
+    return len(first) > 3 and bool(first[0] > number)
 
 
 CONVOLUTION_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
@@ -152,6 +174,15 @@ CONVOLUTION_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
         and _channels(case)[1] % 2 == 0
         and _has_values(case, stride=1, padding=0)
     ),
+    "more than 32 samples": lambda case: _has_samples(32, case),
+    "one channel of the input or the result and more than 64 of the other": lambda case: (
+        min(_channels(case)) == 1 and max(_channels(case)) > 64 and case.arguments["groups"] == 1
+    ),
+    "a dilated kernel of one row": lambda case: (
+        case.arguments["weight"].values.shape[-2] == 1
+        and case.arguments["weight"].values.shape[-1] > 1
+        and max(case.arguments["dilation"]) > 1
+    ),
     "different strides above 2": lambda case: (
         len(set(case.arguments["stride"][-2:])) > 1 and min(case.arguments["stride"][-2:]) > 2
     ),
@@ -166,8 +197,15 @@ def _has_hidden_elements(case: BaselineCase) -> bool:
     return is_long and bool(np.isneginf(array).any()) and not bool(np.isnan(array).any())
 
 
+def _has_rows(is_affected: Callable[[int], bool], case: BaselineCase) -> bool:
+    """Return whether the rows of the first tensor have a number of elements for which `is_affected` returns True."""
+    array = next((tensor.values for value in case.arguments.values() for tensor in tensors_in(value)), np.zeros(()))
+    return array.ndim > 0 and is_affected(array.shape[-1])
+
+
 ROW_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
     "−∞ in rows of more than 64 elements": _has_hidden_elements,
+    "rows of 512 · n + 256 elements": lambda case: _has_rows(lambda size: size > 512 and size % 512 == 256, case),
 }
 """The special paths of softmax and of similar functions."""
 

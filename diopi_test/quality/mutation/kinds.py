@@ -102,7 +102,14 @@ DESCRIPTIONS: Mapping[str, str] = {
         "The last element of each result is wrong in calls for which libraries have kernels of their own, such as "
         "convolutions with a 3 × 3 kernel and a multiple of 16 channels."
     ),
+    "last element wrong if more than 2,048 elements are selected": (
+        "The last element of each result is wrong if the attribute k is larger than 2,048."
+    ),
     # Numbers and element types
+    "only the lowest bit of masks read": "An even number in a mask of type uint8 is read as false.",
+    "results beyond 32,768 rounded to float16": (
+        "Products of matrices in float32 are rounded to float16 if their absolute values exceed 32,768."
+    ),
     "tensor reduced modulo 64": "Only the lowest 6 bits of a tensor's nonnegative integers are read.",
     "tensor truncated to 32 bits": "Only the lowest 32 bits of a tensor's integers are read.",
     "tensor converted to float32 and back": (

@@ -50,6 +50,7 @@ def number_mutants(function: str) -> Iterator[Mutant]:
                     kind=f"{subject} {label}",
                     parameter=parameter.name,
                 )
+    yield Mutant(name="only the lowest bit of masks read", corrupt=recompute_with(_read_lowest_bit))
     operands = [p for p in prototype.arguments if p.is_tensor]
     if len(operands) > 1 and prototype.result in (promoted, promoted_to_floating, truth) and not prototype.is_inplace:
         yield Mutant(name="operands converted to the type of the first", corrupt=recompute_with(_convert_to_first_type))
@@ -212,6 +213,17 @@ def _skip_conversion(case: BaselineCase) -> Mapping[str, Any] | None:
     numbers = {p.name: case.arguments[p.name] for p in prototype.arguments if issubclass(p.annotation, Scalar)}
     raw = {name: widen(tensor.values, tensor.dtype) for name, tensor in tensors.items() if name not in masks}
     return {**numbers, **raw} if raw else None
+
+
+def _read_lowest_bit(case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return the masks in uint8 as truth values of their lowest bits; None if there are no such masks."""
+    prototype = lookup(case.function)
+    masks = {
+        name: (value.values & 1).astype(bool)
+        for name, value in case.arguments.items()
+        if isinstance(value, BaselineTensor) and value.dtype is Dtype.uint8 and is_mask(prototype, name, value.dtype)
+    }
+    return masks or None
 
 
 def _skip_integer_conversion(case: BaselineCase) -> Mapping[str, Any] | None:

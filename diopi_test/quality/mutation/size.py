@@ -15,7 +15,7 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, expected_arr
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.randomness import is_random
-from diopi_test.quality.mutation.results import values_before_call
+from diopi_test.quality.mutation.results import change_last_element, values_before_call
 from diopi_test.quality.mutation.summation import add_first_block_only, round_block_sums_to
 
 TILE = 1024
@@ -29,6 +29,9 @@ COLUMNS = 65_536
 
 MATRIX_ROWS = 8_192
 """The number of rows, along all axes but the last one, after which some kernels change their algorithm."""
+
+MANY_SELECTED = 2_048
+"""The number of selected elements above which some kernels of top-k need another algorithm."""
 
 FindIndices = Callable[[tuple[int, ...]], Array | None]
 """A function that returns the row-major indices of the wrong elements of a result with this shape; None if a result of
@@ -63,6 +66,10 @@ def size_mutants(function: str) -> Iterator[Mutant]:
         )
     yield from many_element_mutants(function)
     yield Mutant(
+        name=f"last element wrong if more than {MANY_SELECTED:,} elements are selected",
+        corrupt=_corrupt_if_many_selected,
+    )
+    yield Mutant(
         name="only the first block of sums added",
         corrupt=recompute_with(_change_floating_tensors(add_first_block_only)),
     )
@@ -85,6 +92,12 @@ def many_element_mutants(function: str) -> Iterator[Mutant]:
         yield Mutant(
             name="NaNs in large tensors replaced by 0", corrupt=recompute_with(_change_floating_tensors(_replace_nans))
         )
+
+
+def _corrupt_if_many_selected(call: SimulatedCall) -> Effect:
+    """Change the last element of each result if the attribute `k`, a number of elements, exceeds `MANY_SELECTED`."""
+    k = call.case.arguments.get("k")
+    return change_last_element(call) if isinstance(k, int) and k > MANY_SELECTED else Effect.not_applicable
 
 
 # Elements of a result
