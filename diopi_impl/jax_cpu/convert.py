@@ -33,7 +33,23 @@ def convert_to_dtype(array: Array, dtype: Dtype) -> Array:
     if category(dtype) < 2 and jnp.issubdtype(array.dtype, jnp.floating):
         integers: Array = convert_to_integers(array, to_numpy(dtype), jnp)
         return integers
+    if dtype is Dtype.float16 and array.dtype == jnp.float64:
+        array = _round_to_odd(array)
     return array.astype(to_numpy(dtype))
+
+
+def _round_to_odd(array: Array) -> Array:
+    """Return a float64 array as float32, where inexact numbers are rounded to the neighbor with an odd significand.
+
+    XLA converts float64 to float16 through float32, and so rounds twice. If the first rounding is to odd, both together
+    give the same result as a single rounding to nearest (Boldo and Melquiond, 2008).
+    """
+    single = array.astype(jnp.float32)
+    nearer_to_zero = jnp.nextafter(single, jnp.zeros_like(single))
+    truncated = jnp.where(jnp.abs(single) > jnp.abs(array), nearer_to_zero, single)
+    is_inexact = jnp.isfinite(truncated) & (truncated != array)
+    bits = lax.bitcast_convert_type(truncated, jnp.int32) | is_inexact.astype(jnp.int32)
+    return lax.bitcast_convert_type(bits, jnp.float32)
 
 
 def widen_half(array: Array) -> Array:

@@ -302,7 +302,7 @@ TOPK = (
     topk_template("one", (4, 7), 1, 1, True, False),
     topk_template("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
     topk_template("many-of-very-many", (4099,), 0, 1025, False, True),
-    topk_template("long-columns", (307, 3), 0, 2, True, True),
+    topk_template("high-columns", (307, 3), 0, 2, True, True),
     topk_template("many-rows-with-nan", (517, 6), 1, 2, True, True, choice([nan, *map(float, range(-20, 20))])),
     topk_template("negative", (4, 9), 1, 3, True, True, uniform(-9, -1)),
     topk_template("all", (4, 7), 1, 7, True, True),
