@@ -272,4 +272,5 @@ def _move_spectra(products: Mapping[Operation, Rule], images: Array, kernels: Ar
     moved = Arithmetic(products).compute((np.einsum, ""), np.einsum, [formula, *spectra], {})
     change = np.fft.irfftn(moved - np.einsum(formula, *spectra), sizes, axes)
     positions = (slice(size - reach + 1) for size, reach in zip(sizes, kernels.shape[3:], strict=True))
-    return np.asarray(change[(..., *positions)])
+    inside: tuple[Any, ...] = (..., *positions)
+    return np.asarray(change[inside])
