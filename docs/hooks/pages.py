@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from facts import count_cases, defects, margins, rejected_calls
+from formulas import LEGEND, describe_formula
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from python_interface import python_page
 
 from diopi_proto import description
 from diopi_proto.families import families, family_conventions
@@ -51,17 +54,19 @@ english_labels: dict[int, str] = {}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the list of all functions and the page of each family to the navigation."""
-    pages: list[Any] = ["api/functions.md", *({family: f"api/{family}.md"} for family in families())]
+    """Add the list of all functions, the Python interface and the page of each family to the navigation."""
+    pages: list[Any] = ["api/functions.md", {"The Python interface": "api/python.md"}]
+    pages += [{family: f"api/{family}.md"} for family in families()]
     assert config.nav is not None
     config.nav.insert(-1, {API: pages})
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages: the files of the root, the list of all functions, each family and each function."""
+    """Add the generated pages: root files, all functions, the Python interface, families and functions."""
     generated = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
-    generated |= {"api/functions.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
+    generated |= {"api/functions.md": _index(), "api/python.md": python_page()}
+    generated |= {f"api/{family}.md": _family(family) for family in families()}
     generated |= {f"api/{name}.md": _function(prototype) for name, prototype in prototypes().items()}
     for path, content in generated.items():
         files.append(File.generated(config, path, content=content))
@@ -122,7 +127,8 @@ def _index() -> str:
     lists = (f"## `{header}`\n\n{', '.join(names)}" for header, names in by_header.items())
     head = (
         f"# The functions\n\nThis page lists all {len(prototypes())} functions of the standard. The prototypes are in "
-        "`diopi_proto/functions/`. `diopi-test describe NAME` also shows the cases and vendors of a function."
+        "`diopi_proto/functions/`. `diopi-test describe NAME` also shows the vendors of a function, and its cases "
+        f"at every level.\n\n{LEGEND}"
     )
     return "\n\n".join((head, *lists))
 
@@ -143,10 +149,15 @@ def _family(family: str) -> str:
 
 
 def _function(prototype: Prototype) -> str:
-    """Return the Markdown page of a function: declaration, meaning, parameters, results and implementation."""
+    """Return the Markdown page of a function: what the standard states, and what the suite and other software show."""
     sections = {
+        "Formula": describe_formula(prototype),
         "Parameters": _parameters(prototype),
         "Results": _list(description.describe_results(prototype)),
+        "Errors": _errors(prototype.name),
+        "Cases": _cases(prototype.name),
+        "Margins": _margins(prototype.name),
+        "Known defects of other software": _defects(prototype.name),
         "Implementation in Python": _implementation(prototype),
         "Related": _list(_related(prototype)),
     }
@@ -162,6 +173,46 @@ def _parameters(prototype: Prototype) -> str:
         for p in description.describe_parameters(prototype)[1:]
     )
     return "\n".join(("| parameter | role | values | element types |", "| --- | --- | --- | --- |", *rows))
+
+
+def _errors(function: str) -> str:
+    """Return the invalid calls that the suite makes; nothing if it makes none."""
+    labels = rejected_calls(function)
+    if not labels:
+        return ""
+    listed = ", ".join(f"`{label}`" for label in labels)
+    return (
+        f"A vendor must reject the following invalid calls. The suite makes each of them in a [negative test]"
+        f"(../classes.md), whose label begins with `negative-`: {listed}."
+    )
+
+
+def _cases(function: str) -> str:
+    """Return a table of the cases at level smoke by class; nothing if the function has no cases."""
+    counts = count_cases(function)
+    if not counts:
+        return ""
+    rows = (f"| {name} | {count} |" for name, count in counts.items())
+    head = f"Level smoke has {pluralize(counts.total(), 'case')} of this function, by [class](../classes.md):"
+    return "\n".join((head, "", "| class | cases |", "| --- | ---: |", *rows))
+
+
+def _margins(function: str) -> str:
+    """Return the largest errors of the built-in vendors; nothing if no result is rounded."""
+    ratios = margins(function)
+    if not ratios:
+        return ""
+    vendors = " and ".join(f"{ratio} with `{vendor}`" for vendor, ratio in ratios.items())
+    return f"The largest error, divided by its [budget](../budgets.md), is {vendors} ([margins](../margins.md))."
+
+
+def _defects(function: str) -> str:
+    """Return a table of the defects that `docs/found.md` lists; nothing if it lists none."""
+    rows = [f"| {' | '.join(cells)} |" for cells in defects(function)]
+    if not rows:
+        return ""
+    head = "[Defects in other software](../found.md) shows how to reproduce these defects:"
+    return "\n".join((head, "", "| library | call | actual | expected |", "| --- | --- | --- | --- |", *rows))
 
 
 def _implementation(prototype: Prototype) -> str:
