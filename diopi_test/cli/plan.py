@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,9 +23,8 @@ NOUNS = {
     "element_type": ("element type", "element types"),
     "failure": ("failing function", "failing functions"),
     "cause": ("cause", "causes"),
-    "not_run": ("untested function", "untested functions"),
 }
-"""What obstacles of each kind are called."""
+"""What obstacles of each kind are called, except for untested functions."""
 
 VERBS = {
     "function": "implement",
@@ -46,44 +46,56 @@ def _parse_models(context: click.Context, option: click.Parameter, values: tuple
 
 
 @click.command()
-@click.argument("source", metavar="LOG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument(
+    "sources", metavar="LOG...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
 @click.option(
     "--models",
     multiple=True,
     metavar="NAMES",
     callback=_parse_models,
     shell_complete=complete_names(model_names),
-    help="Only these networks, separated by commas; by default all networks. Can be repeated.",
+    help="Only these networks, separated by commas; by default those of the runs with level models, or all. Can be "
+    "repeated.",
 )
 @output_option("--json", "json_file", "Write the plan as JSON, see docs/report.md.")
-def plan(source: Path, models: tuple[str, ...], json_file: Path | None) -> None:
+def plan(sources: tuple[Path, ...], models: tuple[str, ...], json_file: Path | None) -> None:
     """Show which functions to implement or fix, in which order, so that more networks can run.
 
     LOG is a log, or a report that `diopi-test run --json` has written. If the run has the level `models`, the command
-    evaluates the calls of each network. Otherwise, it evaluates all cases of the functions that a network calls.
+    evaluates the calls of each network. Otherwise, it evaluates all cases of the functions that a network calls. With
+    several logs, the first one that contains a network decides.
 
     Each step names the functions and fixes that the next network needs. For each of them, it states the number of
     networks, of distinct calls (cases), and of calls per training step that need it.
     """
     from diopi_test.baseline.codec import to_json
-    from diopi_test.results.network_needs import network_needs
+    from diopi_test.results.network_needs import needs_in_runs, networks_of_run
     from diopi_test.results.planning import plan_stages
 
-    names = models or tuple(model_names())
+    reports = [read_report(source) for source in sources]
+    names = models or tuple(dict.fromkeys(name for report in reports for name in networks_of_run(report)))
     impossible = {name: sorted(missing) for name in names if (missing := load_shipped_trace(name).not_mapped)}
-    report = read_report(source)
-    sentences = {cause.id: f" ({cause.sentence})" for cause in report.causes}
-    needs = network_needs(report, [name for name in names if name not in impossible])
+    needs = needs_in_runs(reports, [name for name in names if name not in impossible])
+    not_run = [name for name in names if name not in impossible and name not in needs]
     stages = plan_stages(needs)
     if json_file is not None:
-        content: dict[str, Any] = {"stages": [to_json(stage) for stage in stages], "impossible": impossible}
+        content = {"stages": [to_json(stage) for stage in stages], "impossible": impossible, "not_run": not_run}
         write_report(json_file, content)
-    first = next((stage for stage in stages if stage.obstacles), None)
-    for stage in stages:
-        for line in _stage_lines(stage, sentences, is_first=stage is first):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-    for name, operators in impossible.items():
-        line = f"{name} can't be unlocked: the standard has no function for {', '.join(operators)}"
+    sentences = {cause.id: f" ({cause.sentence})" for report in reports for cause in report.causes}
+    lines = [line for stage in stages for line in _stage_lines(stage, sentences, is_first=stage is stages[0])]
+    lines += [
+        f"{name} can't be unlocked: the standard has no function for {', '.join(operators)}"
+        for name, operators in impossible.items()
+    ]
+    if not_run:
+        lines.append(f"not in this run: {', '.join(not_run)} (diopi-test run --level models --model NAME)")
+    lines += [
+        f"commands that reproduce the causes: diopi-test report {shlex.quote(str(source))}"
+        for source, report in zip(sources, reports, strict=True)
+        if report.causes
+    ]
+    for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -99,11 +111,14 @@ def _stage_lines(stage: Stage, sentences: Mapping[str, str], *, is_first: bool) 
     if not stage.obstacles:
         yield f"already working: {networks}"
         return
-    counted = _count_kinds(stage.obstacles)
-    number = len(stage.obstacles)
-    verb = "unlocks" if number == 1 else "unlock"
-    begin = ("this " if number == 1 else "these ") if is_first else ""
-    yield f"{begin}{counted} {'' if is_first else 'more '}{verb} {networks}:"
+    tested = [entry for entry in stage.obstacles if entry.obstacle.kind.name != "not_run"]
+    untested = len(stage.obstacles) - len(tested)
+    then = "" if is_first else "then "
+    condition = f", if {pluralize(untested, 'untested function passes', 'untested functions pass')}" if untested else ""
+    if tested:
+        yield f"{then}{_count_kinds(tested)} {'unlocks' if len(tested) == 1 else 'unlock'} {networks}{condition}:"
+    else:
+        yield f"{then}{networks} {'works' if len(stage.networks) == 1 else 'work'}{condition}:"
     for entry in stage.obstacles:
         yield f"  {_describe(entry)}{sentences.get(entry.obstacle.name, '')}"
 

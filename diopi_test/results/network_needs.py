@@ -9,11 +9,39 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.verdict import Verdict
 from diopi_test.results.planning import BlockedCalls, Obstacle, ObstacleKind
 from diopi_test.results.records import CaseRecord, Report
 from diopi_test.traces.calls import NetworkTrace, TracedCall
-from diopi_test.traces.files import load_shipped_trace
+from diopi_test.traces.files import load_shipped_trace, model_names
+
+
+def networks_of_run(report: Report) -> Sequence[str]:
+    """Return the names of the networks that a run can evaluate.
+
+    A run of level `models` evaluates the networks with a call in the run. Any other run evaluates all networks, because
+    it has cases of functions.
+    """
+    is_of_models = report.baseline.level in LEVELS and LEVELS[report.baseline.level].models
+    return [network.name for network in report.models] if is_of_models else model_names()
+
+
+def needs_in_runs(reports: Iterable[Report], names: Iterable[str]) -> Mapping[str, Mapping[Obstacle, BlockedCalls]]:
+    """Return the obstacles of each network, according to the first run that can evaluate it.
+
+    Args:
+        reports: The reports of the runs.
+        names: The names of the networks.
+
+    Returns:
+        For each network that a run can evaluate, the calls that each obstacle blocks.
+    """
+    needs: dict[str, Mapping[Obstacle, BlockedCalls]] = {}
+    for report in reports:
+        contained = set(networks_of_run(report))
+        needs |= network_needs(report, [name for name in names if name in contained and name not in needs])
+    return needs
 
 
 def network_needs(report: Report, names: Iterable[str]) -> Mapping[str, Mapping[Obstacle, BlockedCalls]]:
