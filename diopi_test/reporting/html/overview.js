@@ -126,7 +126,7 @@ function causeEntry(cause) {
       " ",
       h("span", {}, unbroken(sentenceOf(cause))),
       " ",
-      h("small", {}, size, !cause.counts && ` ${t("does-not-count")}`),
+      h("small", {}, size, " ", h("code", {}, cause.id), !cause.counts && ` ${t("does-not-count")}`),
     ),
     cause.likely && h("p", {}, t("likely"), " ", likely),
     cause.look_at && h("p", {}, place),

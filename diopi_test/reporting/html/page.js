@@ -23,8 +23,9 @@ const memory = {
   },
 };
 
-let language =
-  memory.get("language") in LANGUAGES ? memory.get("language") : navigator.language.startsWith("zh") ? "zh" : "en";
+// The reader's choice decides; otherwise, the page is Chinese if its summary or the browser is.
+const languageOfPage = [document.documentElement.lang, navigator.language].some((name) => name.startsWith("zh"));
+let language = memory.get("language") in LANGUAGES ? memory.get("language") : languageOfPage ? "zh" : "en";
 let theme = THEMES.includes(memory.get("theme")) ? memory.get("theme") : "auto";
 
 /** The text of a key in the reader's language, with {names} replaced by values. */

@@ -14,12 +14,16 @@ from diopi_test.results.causes.cause import Cause
 from diopi_test.results.causes.severity import Severity
 from diopi_test.results.details import details
 from diopi_test.results.records import CaseRecord, Report
+from diopi_test.results.stacks import split_stack
 
 MAX_CAUSES = 20
 """The maximum number of causes that are listed."""
 
 MAX_CASES = 5
 """The maximum number of causes whose smallest case is shown with its details."""
+
+MAX_STACK_LINES = 10
+"""The maximum number of lines of a crash's stack; the vendor's innermost frame comes first."""
 
 _COLORS = {Severity.critical: "bold red", Severity.major: "red", Severity.minor: "yellow"}
 
@@ -90,6 +94,11 @@ def _show_case(case: CaseRecord, console: Console) -> None:
     """Print the verdict, the message and the worst elements of a failed case."""
     assert case.verdict in UNSUCCESSFUL, "only failed cases belong to a cause"
     console.print(f"[red]{case.verdict}[/] {escape(case.id)}", highlight=False)
-    console.print(f"  {case.message}", highlight=False, markup=False)
+    reason, stack = split_stack(case.message)
+    console.print(f"  {reason}", highlight=False, markup=False)
+    for line in stack[:MAX_STACK_LINES]:
+        console.print(f"    {line}", highlight=False, markup=False, soft_wrap=True)
+    if len(stack) > MAX_STACK_LINES:
+        console.print(f"    … and {len(stack) - MAX_STACK_LINES} more lines, see the log", highlight=False)
     for line in details(case.checks):
         console.print(f"    {line}", highlight=False, markup=False, soft_wrap=True)

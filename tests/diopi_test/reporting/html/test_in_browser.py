@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,21 @@ def test_both_languages_and_themes_can_be_selected(driver: Any, report: Path) ->
     driver.find_element("xpath", "//button[text()='English']").click()
     assert select_one(driver, "h1").text == "Overview"
     assert has_no_errors(driver)
+
+
+def test_a_page_in_chinese_starts_in_chinese(driver: Any, tmp_path: Path) -> None:
+    page = tmp_path / "zh.html"
+    page.write_text(html.render_report(shown_report(), "zh"), "utf-8")
+    driver.execute_script("localStorage.clear()")
+    browsers.open_page(driver, page)
+    assert select_one(driver, "h1").text == "概览"
+
+
+def test_a_cause_shows_its_id(driver: Any, report: Path) -> None:
+    """`diopi-test waive --cause` needs the ID."""
+    browsers.open_page(driver, report)
+    ids = [element.text for element in driver.find_elements("css selector", "details.cause summary code")]
+    assert ids and all(re.fullmatch(r"[0-9a-f]{8}", text) for text in ids if text)
 
 
 def test_every_view_can_be_shown_with_any_data(driver: Any, report: Path, tmp_path: Path) -> None:

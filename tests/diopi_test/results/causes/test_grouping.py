@@ -462,6 +462,15 @@ def test_the_terminal_lists_causes_and_a_line_for_minor_ones() -> None:
     assert lines[-1].startswith("minor: 1 case of 1 function failed without affecting the exit status")
 
 
+def test_the_terminal_shows_the_vendors_frame_of_a_crash_first() -> None:
+    text = StringIO()
+    show_causes(report_of([case_record("diopiExp[float32-a]", "crashed", CRASH)]), Console(file=text, width=160))
+    lines = text.getvalue().splitlines()
+    first = next(number for number, line in enumerate(lines) if line.endswith("(segmentation fault)"))
+    assert lines[first + 1] == '    File "/home/me/chip/pooling.py", line 11 in launch_kernel'
+    assert "Extension modules" not in text.getvalue()
+
+
 def test_twenty_causes_are_listed() -> None:
     names = map(str, range(30))
     records = [
