@@ -24,6 +24,7 @@ from diopi_test.results.causes.grouping import CaseGroup
 from diopi_test.results.causes.traits import (
     FLOATING_TYPE,
     FLOATING_TYPES,
+    MAX_ROWS,
     base_function,
     family_of,
     is_pointwise,
@@ -99,6 +100,10 @@ class Conditions:
             the first one that depends on an element with one of these numbers. Every result element must be computed
             from a run of equally many elements of the largest tensor of the call.
         min_first_wrong: the least number of the first wrong element in most of these cases.
+        is_at_limit: whether the first wrong element must be at a usual limit of elements or rows in most of these cases
+            (True) or at most in some (False). None stands for no condition.
+        is_limit_unique: whether the first wrong element of at least one of these cases must be at no other usual limit
+            than those of 16 bits.
         period: the alternatives for the distance between the runs of wrong elements of most of these cases.
         max_wrong: the greatest number of wrong elements in the largest incorrect tensor of every case. 0 stands for no
             limit.
@@ -167,6 +172,8 @@ class Conditions:
     first_wrong_row: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     first_wrong_input: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     min_first_wrong: int = field(default=0, metadata=_OPTIONAL)
+    is_at_limit: bool | None = field(default=None, metadata=_OPTIONAL)
+    is_limit_unique: bool = field(default=False, metadata=_OPTIONAL)
     period: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     max_wrong: int = field(default=0, metadata=_OPTIONAL)
     is_last_tile: bool = field(default=False, metadata=_OPTIONAL)
@@ -335,12 +342,13 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
     enough = MIN_SHARE * len(row_major)
     near = sum(_begins_near(finding.first_wrong, when.first_wrong) for finding in row_major)
     in_rows = sum(
-        _begins_near(finding.first_wrong, [row * finding.row_length for row in when.first_wrong_row])
+        _begins_near(finding.first_wrong, [row * finding.row_lengths[0] for row in when.first_wrong_row])
         for finding in row_major
-        if finding.row_length
+        if finding.row_lengths
     )
     from_limit = sum(_depends_on_limit(finding, when.first_wrong_input) for finding in row_major)
     late = sum(finding.first_wrong >= when.min_first_wrong for finding in row_major)
+    at_limit = sum(bool(_usual_limits(finding)) for finding in row_major) >= enough
     periodic = sum(finding.period in when.period for finding in row_major)
     saturated = sum(finding.is_saturated for finding in findings)
     in_last_tile = sum(2 * finding.first_wrong >= finding.total for finding in row_major if finding.first_wrong)
@@ -349,6 +357,8 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
         and (not when.first_wrong_row or in_rows >= enough)
         and (not when.first_wrong_input or from_limit >= enough)
         and late >= enough
+        and when.is_at_limit in (None, at_limit)
+        and (not when.is_limit_unique or any(_usual_limits(finding) <= _LIMITS_OF_16_BITS for finding in row_major))
         and (not when.period or periodic >= enough)
         and (not when.max_wrong or all(0 < finding.wrong_count <= when.max_wrong for finding in findings))
         and (not when.is_last_tile or in_last_tile >= MIN_SHARE * sum(bool(f.first_wrong) for f in row_major))
@@ -361,6 +371,34 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
 def _begins_near(first_wrong: int, limits: Sequence[int]) -> bool:
     """Return whether the first wrong element is one of the elements with these numbers, or soon follows one of them."""
     return any(0 <= first_wrong - limit < NEAR for limit in limits)
+
+
+def _usual_limits(finding: Finding) -> set[int]:
+    """Return the usual limits at which the first wrong element can be.
+
+    A limit is a number of elements, or of rows along any axis. If several limits fit, the place does not tell which of
+    them a kernel has: element 32,768 of a tensor with four columns is also the first one of row 8,192.
+    """
+    limits = (_usual_limit(finding.first_wrong, length) for length in {1, *finding.row_lengths} if length)
+    return {limit for limit in limits if limit}
+
+
+def _usual_limit(number: int, length: int) -> int:
+    """Return the usual limit of rows of this length that the element with this number reaches; 0 if there is none.
+
+    Usual limits are powers of two, and the 65,535 blocks of a grid. Some elements after a limit can be correct by
+    chance.
+    """
+    row = number // length
+    limit = MAX_ROWS if row == MAX_ROWS else 1 << row.bit_length() >> 1
+    return limit if limit >= MIN_LIMIT and number - limit * length < min(NEAR, limit * length // 16) else 0
+
+
+MIN_LIMIT = 1024
+"""The least usual limit: the number of threads of a block."""
+
+_LIMITS_OF_16_BITS = frozenset({32_768, MAX_ROWS, 65_536})
+"""Limits of grids and of signed and unsigned indices of 16 bits."""
 
 
 def _depends_on_limit(finding: Finding, limits: Sequence[int]) -> bool:

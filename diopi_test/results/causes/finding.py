@@ -66,7 +66,7 @@ class Finding:
         is_masked: whether the worst element of this tensor should be 0 although one of its several inputs is infinite
             or NaN, because another input masks it.
         first_wrong: the number of the first wrong element in row-major order if a pattern states it; else 0.
-        row_length: the number of elements per index of the first axis of the largest incorrect tensor; 0 if that is not
+        row_lengths: the number of elements per index of each axis of the largest incorrect tensor; empty if that is not
             known.
         period: the distance between the runs of wrong elements if a pattern states it; else 0.
         place: the shape of the largest incorrect tensor and the index of its worst element; None if they are not known.
@@ -94,7 +94,7 @@ class Finding:
     is_saturated: bool = False
     is_masked: bool = False
     first_wrong: int = 0
-    row_length: int = 0
+    row_lengths: tuple[int, ...] = ()
     period: int = 0
     place: tuple[str, tuple[int, ...]] | None = None
     is_at_end: bool = False
@@ -169,7 +169,7 @@ def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, stat
         is_saturated=_is_saturated(largest),
         is_masked=_is_masked(largest),
         first_wrong=_number_in_patterns(largest, _FIRST),
-        row_length=_row_length(largest),
+        row_lengths=_row_lengths(largest),
         period=_number_in_patterns(largest, _PERIOD),
         place=_place(largest),
         is_at_end=_is_at_end(largest),
@@ -363,10 +363,10 @@ def _lengths(difference: Difference) -> Sequence[int]:
     return [int(number) for number in re.findall(r"\d+", match[1])] if match else []
 
 
-def _row_length(difference: Difference) -> int:
-    """Return the number of elements per index of the first axis of an incorrect tensor; 0 if it is not known."""
+def _row_lengths(difference: Difference) -> tuple[int, ...]:
+    """Return the number of elements per index of each axis of an incorrect tensor; empty if they are not known."""
     lengths = _lengths(difference)
-    return difference.total // lengths[0] if lengths and lengths[0] else 0
+    return tuple(math.prod(lengths[axis + 1 :]) for axis in range(len(lengths)))
 
 
 def _is_at_end(difference: Difference) -> bool:

@@ -205,6 +205,49 @@ def test_everything_from_a_power_of_two_on_is_a_limit_of_16_bits() -> None:
     assert cause.diagnosis == "grid-of-16-bits"
 
 
+@pytest.mark.parametrize(
+    ("shape", "first", "diagnosis"),
+    [
+        ((20_000, 5), 32_768, "grid-of-16-bits"),  # not at the start of a row
+        ((20_000, 4), 32_768, "part-after-a-limit"),  # also the start of row 8,192
+        ((70_000, 16), 65_536 * 16, "part-after-a-limit"),  # also element 2^20
+        ((70_000, 5), 65_535 * 5, "grid-of-16-bits"),
+    ],
+)
+def test_a_place_at_two_usual_limits_does_not_tell_which_limit_a_kernel_has(
+    shape: tuple[int, int], first: int, diagnosis: str
+) -> None:
+    total = shape[0] * shape[1]
+    end = Pattern(PatternKind.end, f"the last {total - first} of {total}, all from number {first} on")
+    arguments = {name: f"float32 {shape}, strides ({shape[1]}, 1)" for name in ("out", "input")}
+    record = wrong_values(
+        "diopiExp[float32-rows]", {"wrong_value": total - first}, total=total, patterns=[end], arguments=arguments
+    )
+    (cause,) = causes_of(record, *passed_cases("diopiExp[float32-a]"))
+    assert cause.diagnosis == diagnosis
+
+
+@pytest.mark.parametrize(
+    ("total", "first", "diagnosis"),
+    [(70_001, 69_632, "tail-of-a-tile"), (66_000, 65_536, ""), (2**20 + 9, 2**20, ""), (1000, 992, "tail-of-a-tile")],
+)
+def test_a_tile_that_ends_at_a_usual_limit_has_no_diagnosis(total: int, first: int, diagnosis: str) -> None:
+    """What remains after complete tiles can also be what comes after a limit."""
+    tail = Pattern(PatternKind.tail, f"the last {total - first} of {total}, all from number {first} on")
+    arguments = {name: f"float32 ({total},), strides (1,)" for name in ("out", "input")}
+    record = wrong_values(
+        "diopiExp[float32-vector]",
+        {"wrong_value": total - first},
+        total=total,
+        patterns=[tail],
+        arguments=arguments,
+        relation=ValueRelation.zero,
+        actual="0.0",
+    )
+    (cause,) = causes_of(record, *passed_cases("diopiExp[float32-a]"))
+    assert cause.diagnosis == diagnosis
+
+
 @pytest.mark.parametrize(("row", "diagnosis"), [(65_535, "grid-of-16-bits"), (8192, "part-after-a-limit"), (100, "")])
 def test_the_first_missing_row_tells_which_limit_a_kernel_has(row: int, diagnosis: str) -> None:
     total, first = 70_001 * 5, row * 5
