@@ -15,7 +15,7 @@ from lib_rt import Context, Tensor
 NOT_IMPLEMENTED = frozenset({"diopiEmbeddingBackward", "diopiLayerNormBackward"})
 """Functions that the vendor does not implement."""
 
-WRONG = frozenset({"diopiSum", "diopiSigmoid", "diopiTanh"})
+SCALED = frozenset({"diopiSum", "diopiSigmoid", "diopiTanh"})
 """Functions whose results are too large by an eighth."""
 
 MINOR = frozenset({"diopiThresholdBackward"})
@@ -23,7 +23,7 @@ MINOR = frozenset({"diopiThresholdBackward"})
 
 
 class VendorWithNetworkFailures(StubVendor):
-    """A vendor that returns the expected results, except for `NOT_IMPLEMENTED`, `WRONG`, `MINOR` and int64 copies."""
+    """A vendor that returns the expected results, except for `NOT_IMPLEMENTED`, `SCALED`, `MINOR` and int64 copies."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         """Return an error for missing functions; otherwise write the results and damage those of faulty functions."""
@@ -45,7 +45,7 @@ class VendorWithNetworkFailures(StubVendor):
 
 def _damage(name: str, values: np.ndarray[Any, Any]) -> None:
     """Change the correct result of a faulty function."""
-    if name in WRONG:
+    if name in SCALED:
         values *= 1.125
     if name in MINOR:
         np.negative(values, out=values, where=values == 0)
