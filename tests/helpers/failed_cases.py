@@ -8,7 +8,7 @@ from typing import Any
 from case_records import case_record
 
 from diopi_test.execution.deviation import Deviation, Region, ValueRelation
-from diopi_test.execution.difference import Difference, Pattern
+from diopi_test.execution.difference import Difference, Pattern, PatternKind
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.results.records import CaseRecord
 
@@ -35,7 +35,7 @@ def wrong_values(
         kinds: the number of wrong elements of each kind of deviation, such as `rounding` or `lost_nan`.
         relation: the relation of the wrong elements to the expected ones.
         regions: the regions of inputs to which the wrong elements are limited.
-        patterns: the patterns of their positions.
+        patterns: the patterns of their positions; by default, that all expected NaNs are lost if a NaN is lost.
         arguments: descriptions of the arguments of the call.
         total: the number of elements.
         index: the index of the worst element.
@@ -47,6 +47,9 @@ def wrong_values(
         The record, whose only difference is in the tensor `out`.
     """
     count = sum(kinds.values())
+    if "lost_nan" in kinds and not patterns:
+        lost = kinds["lost_nan"]
+        patterns = [Pattern(PatternKind.values, f"only where expected is NaN, {lost} of {lost} such")]
     deviation = Deviation(kinds=kinds, relation=relation, regions=regions, **fields)
     difference = Difference(
         tensor="out",

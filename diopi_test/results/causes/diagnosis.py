@@ -20,7 +20,7 @@ from typing import Any, final
 
 from diopi_test.baseline.codec import from_json
 from diopi_test.results.causes.finding import Finding
-from diopi_test.results.causes.grouping import CaseGroup
+from diopi_test.results.causes.grouping import INFORMATIVE_SIZE, CaseGroup
 from diopi_test.results.causes.traits import (
     FLOATING_TYPE,
     FLOATING_TYPES,
@@ -104,6 +104,7 @@ class Conditions:
             (True) or at most in some (False). None stands for no condition.
         is_limit_unique: whether the first wrong element of at least one of these cases must be at no other usual limit
             than those of 16 bits.
+        are_nans_lost: whether at least half of the NaNs must be lost in most tensors with several wrong elements.
         period: the alternatives for the distance between the runs of wrong elements of most of these cases.
         max_wrong: the greatest number of wrong elements in the largest incorrect tensor of every case. 0 stands for no
             limit.
@@ -174,6 +175,7 @@ class Conditions:
     min_first_wrong: int = field(default=0, metadata=_OPTIONAL)
     is_at_limit: bool | None = field(default=None, metadata=_OPTIONAL)
     is_limit_unique: bool = field(default=False, metadata=_OPTIONAL)
+    are_nans_lost: bool = field(default=False, metadata=_OPTIONAL)
     period: Sequence[int] = field(default=(), metadata=_OPTIONAL)
     max_wrong: int = field(default=0, metadata=_OPTIONAL)
     is_last_tile: bool = field(default=False, metadata=_OPTIONAL)
@@ -363,6 +365,7 @@ def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
         and (not when.max_wrong or all(0 < finding.wrong_count <= when.max_wrong for finding in findings))
         and (not when.is_last_tile or in_last_tile >= MIN_SHARE * sum(bool(f.first_wrong) for f in row_major))
         and (not when.is_saturated or saturated >= MIN_SHARE * len(findings))
+        and (not when.are_nans_lost or _are_nans_lost(findings))
         and (not when.is_place_fixed or _is_place_fixed(findings))
         and (not when.is_at_end or all(finding.is_at_end for finding in findings if finding.total > 1))
     )
@@ -413,6 +416,16 @@ def _depends_on_limit(finding: Finding, limits: Sequence[int]) -> bool:
 
 _NOT_ROW_MAJOR = frozenset({"not_row_major", "result_not_row_major", "layout"})
 """Traits of cases in which the number of an element is not its place in memory."""
+
+
+def _are_nans_lost(findings: Sequence[Finding]) -> bool:
+    """Return whether most tensors with several wrong elements lost at least half of their NaNs.
+
+    Such a tensor states the number of its NaNs if all of them are lost. A small tensor with a single wrong element may
+    not state the number, so it does not decide.
+    """
+    several = [f for f in findings if f.wrong_count > 1 and f.total >= INFORMATIVE_SIZE]
+    return sum(2 * f.lost_nans >= f.expected_nans > 0 for f in several) >= MIN_SHARE * len(several)
 
 
 def _is_place_fixed(findings: Sequence[Finding]) -> bool:

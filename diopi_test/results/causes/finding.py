@@ -69,6 +69,7 @@ class Finding:
         row_lengths: the number of elements per index of each axis of the largest incorrect tensor; empty if that is not
             known.
         period: the distance between the runs of wrong elements if a pattern states it; else 0.
+        lost_nans, expected_nans: the numbers of lost and of expected NaNs if a pattern states them; else 0.
         place: the shape of the largest incorrect tensor and the index of its worst element; None if they are not known.
         is_at_end: whether this element is the last one of the tensor.
         is_too_small: whether this element has a smaller magnitude than the expected one.
@@ -96,6 +97,8 @@ class Finding:
     first_wrong: int = 0
     row_lengths: tuple[int, ...] = ()
     period: int = 0
+    lost_nans: int = 0
+    expected_nans: int = 0
     place: tuple[str, tuple[int, ...]] | None = None
     is_at_end: bool = False
     is_too_small: bool = False
@@ -150,6 +153,7 @@ def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, stat
         return _finding_without_tensor(record, symptom, state=state, detail=detail)
     largest = _largest(check.differences)
     deviation = deviation_of(largest)
+    lost_nans, expected_nans = _count_nans(largest)
     return Finding(
         record=record,
         symptom=symptom,
@@ -171,6 +175,8 @@ def _finding_of_check(record: CaseRecord, symptom: str, check: CheckResult, stat
         first_wrong=_number_in_patterns(largest, _FIRST),
         row_lengths=_row_lengths(largest),
         period=_number_in_patterns(largest, _PERIOD),
+        lost_nans=lost_nans,
+        expected_nans=expected_nans,
         place=_place(largest),
         is_at_end=_is_at_end(largest),
         is_too_small=_is_too_small(largest),
@@ -275,6 +281,17 @@ def _number_in_patterns(difference: Difference, expression: re.Pattern[str]) -> 
     """Return the largest number that a pattern of places states in its text; 0 if none states one."""
     matches = (expression.search(pattern.text) for pattern in difference.patterns if pattern.kind in _PLACES)
     return max((int(match[1]) for match in matches if match), default=0)
+
+
+_NANS = re.compile(r"only where expected is NaN, (?P<lost>\d+) of (?P<expected>\d+) such")
+"""Matches the text of the pattern of wrong elements that should be NaN."""
+
+
+def _count_nans(difference: Difference) -> tuple[int, int]:
+    """Return the numbers of lost and of expected NaNs if a pattern states them; else 0 and 0."""
+    matches = (_NANS.search(pattern.text) for pattern in difference.patterns)
+    match = next(filter(None, matches), None)
+    return (int(match["lost"]), int(match["expected"])) if match else (0, 0)
 
 
 def _element_type(difference: Difference) -> str:
