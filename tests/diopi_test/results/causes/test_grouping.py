@@ -555,8 +555,8 @@ def test_a_crash_names_the_frame_of_the_vendor_and_not_of_the_standard_library()
 @pytest.mark.parametrize(("lost", "diagnosis"), [(96, "nan-dropped"), (48, "nan-dropped"), (40, "")])
 def test_a_maximum_that_drops_nan_loses_most_of_them(lost: int, diagnosis: str) -> None:
     """If most NaNs are as expected, an index that selects a neighbor is as likely as a comparison."""
-    some = Pattern(PatternKind.values, f"only where expected is NaN, {lost} of 96 such")
-    record = wrong_values("diopiMaxPool2d[float32-a]", {"lost_nan": lost}, total=192, patterns=[some])
+    pattern = Pattern(PatternKind.values, f"only where expected is NaN, {lost} of 96 such")
+    record = wrong_values("diopiMaxPool2d[float32-a]", {"lost_nan": lost}, total=192, patterns=[pattern])
     (cause,) = causes_of(record, *passed_cases("diopiMaxPool2d[float32-b]"))
     assert cause.diagnosis == diagnosis
 
