@@ -105,6 +105,7 @@ SOFTMAX = (
     masked_template("scale-1", (2, 4, 5), 2, 4, 5, scale=1.0),
     masked_template("steep", (3, 4, 9), 4, 9, scale=6.0, dtypes=DtypeSelection.all),
     masked_template("long", (2, 2, 1031), 1, 1031, dtypes=DtypeSelection.all),
+    masked_template("width-of-models", (2, 3, 768), 3, 768),
     masked_template("transposed", (3, 4, 5), 3, 4, 5, **same_layout(transposed)),
     masked_template("strided", (3, 4, 5), 3, 4, 5, **same_layout(strided), dtypes=DtypeSelection.all),
     masked_template("empty", (0, 4, 5), 1, 4, 5),

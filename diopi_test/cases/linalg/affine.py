@@ -92,7 +92,7 @@ LINEAR = (
     operand_template("long-row", (1, 1031), (3, 1031), (3,), dtypes=(F32,)),
     operand_template("long-column", (3, 1031), (1, 1031), (1,), dtypes=(F32,)),
     operand_template("very-long", (2, 4_099), (3, 4_099), (3,), dtypes=(F32,)),
-    operand_template("many-outputs", (3, 5), (577, 5), (577,), dtypes=(F32,)),
+    operand_template("many-columns", (3, 5), (577, 5), (577,), dtypes=(F32,)),
     operand_template("many-rows", (129, 5), (3, 5), (3,), dtypes=(F32,)),
     operand_template("large-numbers", (5, 7), (3, 7), (3,), domain=normal(1_000), dtypes=(F32,)),
     large_operand_template("square-of-256", (256, 256), (256, 256), (256,)),

@@ -194,6 +194,7 @@ CLASS_TARGETS = (
     classes_template("mean-long", (1030, 4), MEAN, True, 1, dtypes=(BF16, F32)),
     classes_template("sum-long", (300, 4), SUM),
     classes_template("none-many-classes", (3, 1031), NONE, True, dtypes=(F16, BF16, F32)),
+    classes_template("width-of-models", (2, 768), NONE),
     classes_template("mean-square", (10, 10), MEAN, True, -1, TARGETS_WITH_NEGATIVE),
     classes_template("vocabulary", (11, 32_003), NONE, large=True),
     _large_template("many-samples", (70_001, 3)),

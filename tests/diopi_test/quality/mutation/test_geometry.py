@@ -92,6 +92,13 @@ PATHS_BY_LABEL = {
     "long-row": "one row and more than 1,024 terms",
     "long-column": "one column and more than 1,024 terms",
     "long-masked": "−∞ in rows of more than 64 elements",
+    "many-samples": "more than 32 samples",
+    "from-one-channel": "one channel of the input or the result and more than 64 of the other",
+    "dilated-row": "a dilated kernel of one row",
+    "very-long": "more than 4,096 terms",
+    "many-columns": "more than 512 columns",
+    "many-rows": "more than 128 rows",
+    "width-of-models": "rows of 512 · n + 256 elements",
 }
 """The special path that a case takes, by the beginning of its label."""
 
