@@ -56,7 +56,7 @@ def _normal_with_last(value: float) -> Domain:
     return draw
 
 
-ORDINARY = normal(3)
+FINITE_GRADIENTS = normal(3)
 """The domain of finite gradients: normally distributed with the standard deviation 3."""
 
 
@@ -64,13 +64,13 @@ def unscale_template(
     label: str,
     inv_scale: float = 0.125,
     shapes: Sequence[tuple[int, ...]] = ((3, 4), (5,), ()),
-    domain: Domain = ORDINARY,
+    domain: Domain = FINITE_GRADIENTS,
     *,
-    unusual: Mapping[int, Domain] | None = None,
+    special_domains: Mapping[int, Domain] | None = None,
     found_inf: float = 0.0,
     gradient_layout: Layout = contiguous,
     remaining_dtype: Dtype | None = None,
-    state: tuple[int, ...] = (1,),
+    state_shape: tuple[int, ...] = (1,),
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
     """Return a template of a call of `diopiAmpForeachNonFiniteCheckAndUnscaleInp`.
@@ -83,103 +83,105 @@ def unscale_template(
         inv_scale: The factor by which the gradients are multiplied.
         shapes: The shapes of the gradients.
         domain: The domain of the gradients.
-        unusual: By the position of a gradient in the list, the domain of this gradient instead of `domain`.
+        special_domains: The domains of single gradients, which replace `domain`, by the position in the list.
         found_inf: The value of `found_inf` before the call.
         gradient_layout: The layout of the gradients.
         remaining_dtype: The element type of all gradients except the first; None for the type under test.
-        state: The shape of the tensors `found_inf` and `inv_scale`: () or (1,).
+        state_shape: The shape of the tensors `found_inf` and `inv_scale`: () or (1,).
         **fields: Further fields of the template.
 
     Returns:
         The template.
     """
-    domains = {**dict.fromkeys(range(len(shapes)), domain), **(unusual or {})}
+    domains = {**dict.fromkeys(range(len(shapes)), domain), **(special_domains or {})}
     dtypes = [None, *[remaining_dtype] * len(shapes)]
     grads = [tensor(*s, domain=domains[i], layout=gradient_layout, dtype=dtypes[i]) for i, s in enumerate(shapes)]
     arguments: Arguments = {
         "scaled_grads": grads,
-        "found_inf": single_element(found_inf, state),
-        "inv_scale": single_element(inv_scale, state),
+        "found_inf": single_element(found_inf, state_shape),
+        "inv_scale": single_element(inv_scale, state_shape),
     }
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-ALREADY_FOUND_REASON = "the result is 1 for any earlier value, because an element is not finite"
-"""The reason why cases with a non-finite gradient do not show whether a call reads the old value of `found_inf`."""
+FOUND_INF_UNREAD_REASON = "an element is not finite, so found_inf becomes 1 whatever its value was"
+"""The reason why a call that does not read the old value of `found_inf` passes cases with a non-finite gradient."""
 
-TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
-"""The shapes of the gradients in a list of 2 tensors and in a list of 150 tensors."""
+TWO_SHAPES, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
+"""The shapes of the gradients in a list of 2 tensors, and in a list of 150 tensors."""
 
-UNSCALINGS = (
+UNSCALE_TEMPLATES = (
     unscale_template("finite", dtypes=floating, smoke=True),
-    unscale_template("finite-tenth", 0.1, state=(), dtypes=floating),
+    unscale_template("finite-tenth", 0.1, state_shape=(), dtypes=floating),
     unscale_template(
         "infinite",
-        unusual={1: _normal_with_last(np.inf)},
+        special_domains={1: _normal_with_last(np.inf)},
         dtypes=floating,
         smoke=True,
-        non_discriminating=ALREADY_FOUND_REASON,
+        non_discriminating=FOUND_INF_UNREAD_REASON,
     ),
     unscale_template(
         "negative-infinite",
-        unusual={0: _normal_with_last(-np.inf)},
+        special_domains={0: _normal_with_last(-np.inf)},
         dtypes=(F16, F32),
-        non_discriminating=ALREADY_FOUND_REASON,
+        non_discriminating=FOUND_INF_UNREAD_REASON,
     ),
     unscale_template(
         "nan-in-last",
-        unusual={2: _normal_with_last(np.nan)},
+        special_domains={2: _normal_with_last(np.nan)},
         dtypes=(BF16, F32),
-        state=(),
-        non_discriminating=ALREADY_FOUND_REASON,
+        state_shape=(),
+        non_discriminating=FOUND_INF_UNREAD_REASON,
     ),
     unscale_template("found-before", found_inf=1.0, dtypes=(F16, F32)),
     unscale_template(
         "found-twice",
         0.25,
         found_inf=1.0,
-        unusual={0: _normal_with_last(np.nan)},
-        non_discriminating=ALREADY_FOUND_REASON,
+        special_domains={0: _normal_with_last(np.nan)},
+        non_discriminating=FOUND_INF_UNREAD_REASON,
     ),
-    unscale_template("overflowing-result", 4.0, unusual={0: _normal_with_last(6e4)}, dtypes=(F16,)),
-    unscale_template("overflowing-result", 2.0**9, unusual={0: _normal_with_last(2.0**120)}, dtypes=(BF16, F32)),
+    unscale_template("overflowing-result", 4.0, special_domains={0: _normal_with_last(6e4)}, dtypes=(F16,)),
+    unscale_template(
+        "overflowing-result", 2.0**9, special_domains={0: _normal_with_last(2.0**120)}, dtypes=(BF16, F32)
+    ),
     unscale_template("tiny-scale", 2.0**-16, domain=log_uniform(4, 14), dtypes=floating),
-    unscale_template("strided", shapes=TWO, gradient_layout=strided, dtypes=floating),
-    unscale_template("transposed", 0.3, TWO, gradient_layout=transposed, dtypes=(F32, BF16)),
+    unscale_template("strided", shapes=TWO_SHAPES, gradient_layout=strided, dtypes=floating),
+    unscale_template("transposed", 0.3, TWO_SHAPES, gradient_layout=transposed, dtypes=(F32, BF16)),
     unscale_template("mixed", 0.3, remaining_dtype=F16),
     unscale_template("mixed-wide", 0.3, remaining_dtype=F64, dtypes=(BF16, F32)),
     unscale_template("one", shapes=((4, 5),), dtypes=(F16, F32)),
     unscale_template("with-empty", shapes=((2, 3), (0, 3), (4,))),
     unscale_template("no-gradients", shapes=()),
-    unscale_template("no-gradients-found-before", shapes=(), found_inf=1.0, state=()),
+    unscale_template("no-gradients-found-before", shapes=(), found_inf=1.0, state_shape=()),
     unscale_template("long", 0.7, ((1031,), (7,)), dtypes=(F16, F32)),
     unscale_template("very-many", 0.3, MANY_SHAPES),
     unscale_template(
         "infinite-in-last-of-many",
         shapes=MANY_SHAPES,
-        unusual={149: _normal_with_last(np.inf)},
-        non_discriminating=ALREADY_FOUND_REASON,
+        special_domains={149: _normal_with_last(np.inf)},
+        non_discriminating=FOUND_INF_UNREAD_REASON,
     ),
     unscale_template(
         "infinite-at-the-end",
         shapes=((7,), (1031,)),
-        unusual={1: _normal_with_last(np.inf)},
-        non_discriminating=ALREADY_FOUND_REASON,
+        special_domains={1: _normal_with_last(np.inf)},
+        non_discriminating=FOUND_INF_UNREAD_REASON,
     ),
     unscale_template("model", shapes=((263, 257), (4097,), (1, 3, 1, 5)), large=True),
-    unscale_template("half-far-apart", dtypes=(F16,), non_discriminating=ALREADY_FOUND_REASON, large=True).replace(
+    unscale_template("half-far-apart", dtypes=(F16,), non_discriminating=FOUND_INF_UNREAD_REASON, large=True).replace(
         arguments={
             "scaled_grads": [
-                tensor(509, domain=ORDINARY),
+                tensor(509, domain=FINITE_GRADIENTS),
                 tensor(131, 517, domain=_normal_with_last(np.inf), layout=strides(1031, 2)),
-                tensor(3, 1031, domain=ORDINARY),
+                tensor(3, 1031, domain=FINITE_GRADIENTS),
             ]
         }
     ),
 )
 """The templates of `diopiAmpForeachNonFiniteCheckAndUnscaleInp`."""
 
-register("diopiAmpForeachNonFiniteCheckAndUnscaleInp", templates=UNSCALINGS)
+register("diopiAmpForeachNonFiniteCheckAndUnscaleInp", templates=UNSCALE_TEMPLATES)
 
 
 def update_template(
@@ -223,20 +225,20 @@ def update_template(
     return CaseTemplate(label, arguments=arguments, **fields).replace(dtypes=DtypeSelection.all)
 
 
-RESET_REASON = "any infinity resets the tracker, whatever its position is"
-"""The reason why cases with an overflow do not show whether a call reads the old value of the tracker."""
+TRACKER_UNREAD_REASON = "after an overflow, the tracker becomes 0 whatever its value was"
+"""The reason why a call that does not read the old value of `growth_tracker` passes cases with an overflow."""
 
-UPDATES = (
+UPDATE_TEMPLATES = (
     update_template("waits", smoke=True),
     update_template("grows", tracker=9, smoke=True),
-    update_template("backs-off", found_inf=1.0, smoke=True, non_discriminating=RESET_REASON),
+    update_template("backs-off", found_inf=1.0, smoke=True, non_discriminating=TRACKER_UNREAD_REASON),
     update_template("almost-due", tracker=8),
     update_template("overdue", tracker=10),
-    update_template("backs-off-when-due", tracker=9, found_inf=1.0, non_discriminating=RESET_REASON),
+    update_template("backs-off-when-due", tracker=9, found_inf=1.0, non_discriminating=TRACKER_UNREAD_REASON),
     update_template("grows-every-step", tracker=0, interval=1, growth=1.5),
     update_template("starts", tracker=0, shape=()),
     update_template("odd-growth", 1000.5, 4, interval=5, growth=1.7, shape=()),
-    update_template("backs-off-by-nothing", found_inf=1.0, backoff=1.0, non_discriminating=RESET_REASON),
+    update_template("backs-off-by-nothing", found_inf=1.0, backoff=1.0, non_discriminating=TRACKER_UNREAD_REASON),
     update_template("odd-backoff", 1000.5, found_inf=1.0, backoff=0.3, shape=()),
     update_template("too-large-to-grow", 2.0**127, 9),
     update_template("as-large-as-can-be", 2.0**126, 9),
@@ -244,4 +246,4 @@ UPDATES = (
 )
 """The templates of `diopiAmpUpdateScaleInp`."""
 
-register("diopiAmpUpdateScaleInp", templates=UPDATES)
+register("diopiAmpUpdateScaleInp", templates=UPDATE_TEMPLATES)

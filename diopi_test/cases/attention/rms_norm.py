@@ -1,14 +1,18 @@
 """Cases of the RMS norm and of its gradient.
 
-The RMS norm divides each slice by its root mean square, multiplies it by a weight, and adds a bias.
+The RMS norm divides each slice by its root mean square, multiplies it by a weight, and adds a bias. A slice consists of
+the last axes of the input.
+
+A template describes cases that differ only in their element type (`diopi_test.cases.template`). A domain draws the
+values of a tensor (`diopi_test.cases.domains`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
@@ -19,7 +23,15 @@ from diopi_test.cases.case import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, expand, same_layout, tensor
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    expand,
+    same_layout,
+    tensor,
+)
 
 
 @dataclass(frozen=True)
@@ -28,55 +40,69 @@ class NormSizes:
 
     Attributes:
         shape: The shape of the input.
-        axes: The number of axes, counted from the last one, that a slice consists of.
-        parameters: The element type of weight and bias; None for the type under test.
+        axis_count: The number of axes, counted from the last one, that a slice consists of.
+        parameter_dtype: The element type of weight and bias; None for the type under test.
     """
 
     shape: Shape
-    axes: int = 1
-    parameters: Dtype | None = None
+    axis_count: int = 1
+    parameter_dtype: Dtype | None = None
 
 
-NO_BIAS = {"bias": None, "grad_bias": None}
-"""The arguments and results that are NULL in a call without bias."""
+BIAS_NAMES = ("bias", "grad_bias")
+"""The names of the argument and the result that are NULL in a call without bias."""
 
-NO_PARAMETERS = {**NO_BIAS, "weight": None, "grad_weight": None}
-"""The arguments and results that are NULL in a call without weight and bias."""
+PARAMETER_NAMES = (*BIAS_NAMES, "weight", "grad_weight")
+"""The names of the arguments and results that are NULL in a call without weight and bias."""
 
 
 def rms_norm_template(
-    label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **fields: Any
-) -> Any:
+    label: str,
+    shape: Shape,
+    axis_count: int = 1,
+    *,
+    eps: float = 1e-2,
+    parameter_dtype: Dtype | None = None,
+    null_names: Sequence[str] = (),
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[NormSizes]:
     """Return a template of the RMS norm or its gradient.
 
     Args:
         label: The label of the cases without the element type.
         shape: The shape of the input.
-        axes: The number of axes, counted from the last one, that are normalized together.
-        without: The names of arguments and results that are NULL, as keys; None for none.
-        **fields: Further fields of the template; `eps`, by default 0.01; and `parameters` (`NormSizes.parameters`).
+        axis_count: The number of axes, counted from the last one, that are normalized together.
+        eps: The number that is added to the mean of the squares.
+        parameter_dtype: The element type of weight and bias; None for the type under test.
+        null_names: The names of the arguments and results that are NULL.
+        **fields: Further fields of the template.
 
     Returns:
         The template.
     """
-    attributes = {"eps": fields.pop("eps", 1e-2)}
-    omitted = without or {}
-    sizes = NormSizes(shape, axes, fields.pop("parameters", None))
-    names = {"bias", "weight"} & omitted.keys()
-    results = {name: None for name in omitted if name.startswith("grad")}
-    return CaseTemplate(label, sizes, {**attributes, **dict.fromkeys(names)}, results=results, **fields)
+    arguments = {"eps": eps, **{name: None for name in ("bias", "weight") if name in null_names}}
+    results = {name: None for name in null_names if name.startswith("grad")}
+    template = CaseTemplate(label, NormSizes(shape, axis_count, parameter_dtype), arguments, **fields)
+    return template.replace(results=results)
 
 
 def rms_norm_arguments(template: CaseTemplate[NormSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` for the sizes of a template.
 
-    The reference computes `inv_rms`, which the gradient takes, with `diopiRMSNorm`.
+    `inv_rms` is an argument of the gradient only. It is the result of `diopiRMSNorm`, which the reference computes.
+
+    Args:
+        template: The template. Its layout applies to all tensors.
+        dtype: The element type under test.
+
+    Returns:
+        The arguments of both functions, by name.
     """
     sizes, layout = template.sizes, template.layout
-    first_axis = len(sizes.shape) - sizes.axes
-    parameter = tensor(*sizes.shape[first_axis:], dtype=sizes.parameters, layout=layout)
+    first_axis = len(sizes.shape) - sizes.axis_count
+    parameter = tensor(*sizes.shape[first_axis:], dtype=sizes.parameter_dtype, layout=layout)
     statistic_dtype = F32 if dtype in half else dtype
-    saved = tensor(
+    inv_rms = tensor(
         *sizes.shape[:first_axis],
         dtype=statistic_dtype,
         layout=layout,
@@ -89,16 +115,16 @@ def rms_norm_arguments(template: CaseTemplate[NormSizes], dtype: Dtype) -> Mappi
         "weight": parameter,
         "bias": parameter,
         "eps": 1e-2,
-        "inv_rms": saved,
+        "inv_rms": inv_rms,
     }
 
 
-NORMS = (
+SHARED_TEMPLATES = (
     rms_norm_template("", (3, 8), **SMOKE_IN_ALL_DTYPES),
-    rms_norm_template("no-bias", (3, 8), without=NO_BIAS, dtypes=DtypeSelection.all, smoke=True),
-    rms_norm_template("no-weight", (4, 6), without=NO_PARAMETERS, dtypes=DtypeSelection.all),
-    rms_norm_template("no-weight-one-axis", (3, 4, 5), without=NO_PARAMETERS),
-    rms_norm_template("no-weight-two-axes", (3, 4, 5), 2, without=NO_PARAMETERS),
+    rms_norm_template("no-bias", (3, 8), null_names=BIAS_NAMES, dtypes=DtypeSelection.all, smoke=True),
+    rms_norm_template("no-weight", (4, 6), null_names=PARAMETER_NAMES, dtypes=DtypeSelection.all),
+    rms_norm_template("no-weight-one-axis", (3, 4, 5), null_names=PARAMETER_NAMES),
+    rms_norm_template("no-weight-two-axes", (3, 4, 5), 2, null_names=PARAMETER_NAMES),
     rms_norm_template("batch", (2, 3, 12), dtypes=(F16, F32)),
     rms_norm_template("two-axes", (3, 4, 5), 2, dtypes=DtypeSelection.all),
     rms_norm_template("all-axes", (4, 5), 2),
@@ -107,8 +133,8 @@ NORMS = (
     rms_norm_template("many-rows", (517, 3)),
     rms_norm_template("default-eps", (3, 8), eps=1e-6),
     rms_norm_template("small", (4, 8), eps=1e-2, domains={"input": normal(1e-2)}),
-    rms_norm_template("float32-weight", (3, 8), parameters=F32, dtypes=half),
-    rms_norm_template("float32-weight-no-bias", (3, 8), without=NO_BIAS, parameters=F32, dtypes=half),
+    rms_norm_template("float32-weight", (3, 8), parameter_dtype=F32, dtypes=half),
+    rms_norm_template("float32-weight-no-bias", (3, 8), null_names=BIAS_NAMES, parameter_dtype=F32, dtypes=half),
     rms_norm_template("transposed", (4, 6), **same_layout(transposed)),
     rms_norm_template("strided", (3, 2, 4), **same_layout(strided), dtypes=DtypeSelection.all),
     rms_norm_template("no-rows", (0, 5)),
@@ -117,21 +143,25 @@ NORMS = (
     rms_norm_template("many-rows", (70_001, 3), large=True),
     rms_norm_template("half", (3, 131, 517), dtypes=[BF16], large=True),
 )
-"""The templates that the function and its gradient share."""
+"""The templates that `diopiRMSNorm` and `diopiRMSNormBackward` share."""
 
 EQUAL_MAGNITUDES = choice([2.0, -2.0])
-"""A domain of 2 and −2: the root mean square is exactly 2."""
-
+"""A domain of 2 and −2: the root mean square of a slice is exactly 2."""
 
 SINGLE_VALUE_REASONS = {
     "special": "the result depends only on the element that is not finite",
     "exact": "all elements are equal, so the root mean square equals their absolute value",
 }
-"""The reasons why an implementation with a coarse error passes cases, by label."""
+"""The reasons why an implementation with a coarse error can pass a case, by label (`Case.non_discriminating`)."""
 
 
 def _register_norm_cases(name: str, *templates: CaseTemplate[NormSizes]) -> None:
-    """Register the shared templates `NORMS` and the templates `templates` for the function `name`."""
+    """Register the cases of a function.
+
+    Args:
+        name: The function: `diopiRMSNorm` or `diopiRMSNormBackward`.
+        *templates: The templates that only this function has, in addition to `SHARED_TEMPLATES`.
+    """
 
     @cases_for(name, non_discriminating=SINGLE_VALUE_REASONS)
     def cases(prototype: Prototype) -> Iterator[Case]:
@@ -140,10 +170,13 @@ def _register_norm_cases(name: str, *templates: CaseTemplate[NormSizes]) -> None
         The float16 and bfloat16 cases of the gradient get data that show in which type the gradient of the bias is
         accumulated (`half_sums`).
         """
-        other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
-        templates_of_function = (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates))
-        all_cases = expand(prototype, templates_of_function, rms_norm_arguments)
-        return half_sums.reveal_half_gradients(all_cases) if "grad_bias" in other_results else all_cases
+        contiguous_results = {p.name: ResultOverride() for p in prototype.results[1:]}
+        function_templates = (
+            template.replace(results={**contiguous_results, **template.results})
+            for template in (*SHARED_TEMPLATES, *templates)
+        )
+        all_cases = expand(prototype, function_templates, rms_norm_arguments)
+        return half_sums.reveal_half_gradients(all_cases) if "grad_bias" in contiguous_results else all_cases
 
 
 _register_norm_cases(
@@ -151,12 +184,16 @@ _register_norm_cases(
     rms_norm_template("special", (19, 4), domains={"input": choice([inf, 1.0, nan, -inf, 0.0, -2.0, 3.0])}),
     rms_norm_template("zeros", (3, 4), domains={"input": choice([0.0, 0.0, 1.0])}),
     rms_norm_template(
-        "exact", (6, 16), eps=0.0, domains=dict.fromkeys(("weight", "bias"), integer_values(-8, 8)), exact=True
-    ).replace(domains={"input": EQUAL_MAGNITUDES, "weight": integer_values(-8, 8), "bias": integer_values(-8, 8)}),
+        "exact",
+        (6, 16),
+        eps=0.0,
+        domains={"input": EQUAL_MAGNITUDES, "weight": integer_values(-8, 8), "bias": integer_values(-8, 8)},
+        exact=True,
+    ),
 )
 _register_norm_cases(
     "diopiRMSNormBackward",
-    rms_norm_template("no-gradient-of-bias", (3, 8), without={"grad_bias": None}),
+    rms_norm_template("no-gradient-of-bias", (3, 8), null_names=("grad_bias",)),
     rms_norm_template("exact", (5, 16), dtypes=DtypeSelection.all, exact=True).replace(
         domains=dict.fromkeys(("grad_output", "input", "weight"), integer_values(-4, 4)),
         arguments={"inv_rms": tensor(5, domain=choice([0.5, 1.0, 2.0]), dtype=None)},

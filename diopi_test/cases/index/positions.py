@@ -103,13 +103,13 @@ LONG_REPEATED_INDEX = literal(np.resize([1, 1, 1, 0], 8000))
 NEIGHBORING_INTEGERS = choice([2**62 + i for i in range(-20, 20)])
 """A domain of int64 numbers near 2^62, which become equal if a kernel converts them to float64."""
 
-SINGLE_POSITION_REASON = "there is but one place"
-"""The reason why cases with only one possible position are non-discriminating."""
+SINGLE_POSITION_REASON = "the axis has size 1, so every valid index selects the same element"
+"""The reason why an implementation that ignores the index passes cases in which only one position is valid."""
 
-ALL_TRUE_REASON = "the mask is true everywhere"
+ALL_TRUE_REASON = "all elements of the mask are true"
 """The reason why a function that ignores the mask and selects everything passes cases with this mask."""
 
-ALL_FALSE_REASON = "the mask is false everywhere"
+ALL_FALSE_REASON = "all elements of the mask are false"
 """The reason why a function that ignores the mask and selects nothing passes cases with this mask."""
 
 

@@ -24,17 +24,17 @@ from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.norm.values import domain_of_rows, shifted_starting_with
 from diopi_test.cases.norm.vector import (
-    AT_LEAST_ONE,
     BF16,
+    COMMON_ORDERS,
     F16,
     F32,
     F64,
-    FAR_APART,
-    FEW_ZEROS,
-    FURTHER_ORDERS,
-    HUGE_SQUARES,
-    LARGEST_TIED,
-    ORDERS,
+    GAPPED_MATRICES,
+    MAGNITUDES_FROM_ONE,
+    NUMBERS_WITH_HUGE_SQUARES,
+    ONE_FIFTH_ZEROS,
+    RARE_ORDERS,
+    TIED_MAXIMA,
     Shape,
     has_long_half_rows,
 )
@@ -128,7 +128,7 @@ def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Ite
         `has_long_half_rows` is true for the order.
     """
     for order in orders:
-        yield normalize_template(f"order-{order}", (4, 6), order=order, domain=AT_LEAST_ONE)
+        yield normalize_template(f"order-{order}", (4, 6), order=order, domain=MAGNITUDES_FROM_ONE)
         if has_long_half_rows(order):
             yield normalize_template(
                 f"order-{order}",
@@ -138,7 +138,9 @@ def normalize_order_templates(orders: Sequence[float], half_dtype: Dtype) -> Ite
                 dtypes=(half_dtype,),
             )
         else:
-            yield normalize_template(f"order-{order}", (4, 6), order=order, domain=AT_LEAST_ONE, dtypes=(half_dtype,))
+            yield normalize_template(
+                f"order-{order}", (4, 6), order=order, domain=MAGNITUDES_FROM_ONE, dtypes=(half_dtype,)
+            )
 
 
 ROW_FACTORS = (4, 0.125)
@@ -159,24 +161,24 @@ NORMALIZE_TEMPLATES = (
     normalize_template("transposed", (3, 4, 2), 2, vector_layout=transposed),
     normalize_template("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
     normalize_template("empty", (0, 3)),
-    normalize_template("length-one-axis", (5, 1), domain=AT_LEAST_ONE, order=3),
+    normalize_template("length-one-axis", (5, 1), domain=MAGNITUDES_FROM_ONE, order=3),
     normalize_template("eps", (6, 5), eps=1.0, factors=ROW_FACTORS, dtypes=floating),
     normalize_template("eps-order-1", (6, 5), order=1, eps=1.0, factors=(4, 0.0625)),
     normalize_template("negative-eps", (4, 5), eps=-3.0, factors=ROW_FACTORS),
     normalize_template("exact", (5, 33), order=1, domain=NORM_64_ROWS, dtypes=floating, exact=True),
     normalize_template("exact-unit", (5, 33), order=1, domain=NORM_64_ROWS, factors=(2.0**-6,), exact=True),
     normalize_template("exact-eps", (5, 33), order=1, eps=64.0, domain=NORM_64_ROWS, exact=True),
-    *(normalize_template(f"zero-in-order-{order}", (7, 3), order=order, domain=FEW_ZEROS) for order in (0.5, 1)),
-    normalize_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    *(normalize_template(f"zero-in-order-{order}", (7, 3), order=order, domain=ONE_FIFTH_ZEROS) for order in (0.5, 1)),
+    normalize_template("large", (4, 8), domain=NUMBERS_WITH_HUGE_SQUARES, dtypes=half),
     normalize_template("infinity", (4, 5), order=inf, domain=_draw_distinct_moduli, dtypes=floating),
     normalize_template("minus-infinity", (4, 5), order=-inf, domain=_draw_distinct_moduli),
-    *normalize_order_templates(ORDERS, BF16),
+    *normalize_order_templates(COMMON_ORDERS, BF16),
     normalize_template("nan", (3, 4), domain=shifted_starting_with(nan)),
 )
 """The templates that normalization and its gradient have."""
 
 FURTHER_NORMALIZE_TEMPLATES = (
-    *normalize_order_templates(FURTHER_ORDERS, F16),
+    *normalize_order_templates(RARE_ORDERS, F16),
     *(
         normalize_template(label, shape, axis, order=2 + axis % 2)
         for label, shape, axis in untested_axes(
@@ -185,7 +187,7 @@ FURTHER_NORMALIZE_TEMPLATES = (
     ),
     large_rows_template("long-rows", (5, 65_537)),
     large_rows_template("many-rows", (70_001, 3)),
-    large_rows_template("half-far-apart", (263, 517), FAR_APART, F16),
+    large_rows_template("half-far-apart", (263, 517), GAPPED_MATRICES, F16),
 )
 """Templates of further orders and axes, and large templates, for normalization and its gradient."""
 
@@ -221,7 +223,7 @@ register(
     templates=(
         *NORMALIZE_TEMPLATES,
         normalize_template("zeros", (3, 4), eps=0.25, factors=(4, 0)),
-        normalize_template("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
+        normalize_template("tied", (4, 6), order=inf, domain=fixed_values(TIED_MAXIMA)),
         normalize_template("parallel", (40, 2), dtypes=(F32, F64)).replace(
             arguments={"grad_output": PARALLEL_GRADIENTS}
         ),

@@ -43,49 +43,48 @@ F16, BF16, F32, F64 = floating
 """Short names for the floating-point types."""
 
 Shape = tuple[int, ...]
-"""The sizes of a tensor, or the numbers of axes."""
+"""The sizes of a tensor, or the axes that a norm reduces, such as (0, 2)."""
 
-LARGE_HALF: Mapping[str, Any] = {"dtypes": (F16,), "large": True}
-"""The fields of templates of large cases in float16."""
+LARGE_FLOAT16_FIELDS: Mapping[str, Any] = {"dtypes": (F16,), "large": True}
+"""Fields of `norm_template` for cases of the large level in float16."""
 
-FAR_APART = strides(1031, 2)
+GAPPED_MATRICES = strides(1031, 2)
 """A layout of matrices with gaps between rows and between the elements of a row."""
 
-ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
-"""Finite orders of norms that kernels often have special code for, as integers and as floating-point numbers."""
+COMMON_ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
+"""Finite orders of norms for which kernels often have special code, as integers and as floating-point numbers."""
 
-FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
-"""Further orders of norms. Kernels rarely have special code for one of these orders."""
+RARE_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
+"""Finite orders of norms for which kernels rarely have special code."""
 
-AT_LEAST_ONE = avoid_points([0.0], normal(2), 1.0)
-"""A domain of numbers of magnitude 1 or more. Numbers near 0 would dominate the sum of a norm of negative order."""
+MAGNITUDES_FROM_ONE = avoid_points([0.0], normal(2), 1.0)
+"""A domain of numbers of magnitude 1 or more. With a negative order, numbers near 0 would dominate the sum."""
 
-HUGE_SQUARES = log_uniform(8, 10)
-"""A domain of numbers from 2⁸ to 2¹⁰ in magnitude. Float16 represents the norms of the cases, but not the squares."""
+NUMBERS_WITH_HUGE_SQUARES = log_uniform(8, 10)
+"""A domain of numbers from 2⁸ to 2¹⁰ in magnitude. Their norms are in the range of float16; their squares are not."""
 
-TINY_SQUARES = log_uniform(-13, -10)
+NUMBERS_WITH_TINY_SQUARES = log_uniform(-13, -10)
 """A domain of numbers from 2⁻¹³ to 2⁻¹⁰ in magnitude. In float16, their squares are subnormal or 0."""
 
-SOME_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
-"""A domain with two fifths zeros; `choice` draws all listed values equally often."""
+TWO_FIFTHS_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
+"""A domain in which two of five elements are 0: `choice` draws every entry of the list equally often."""
 
-FEW_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
-"""A domain of positive and negative numbers, and one fifth zeros."""
+ONE_FIFTH_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
+"""A domain in which one of five elements is 0. The other numbers have both signs."""
 
-ZERO_OR_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
-"""A domain of positive numbers, and one fifth zeros."""
+ONE_FIFTH_ZEROS_OTHERS_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
+"""A domain in which one of five elements is 0. The other numbers are positive."""
 
-ONE_NAN = choice([nan, *range(1, 12)])
-"""A domain for 12 elements: one NaN and 11 positive numbers.
+ONE_NAN_IN_TWELVE = choice([nan, *range(1, 12)])
+"""A domain for tensors of 12 elements: one NaN and 11 positive numbers.
 
-A gradient of 0 has the sign of the input's element, which is positive here.
+A gradient of 0 has the sign of the input's element. These inputs are positive, so that the gradient is never −0.0.
 """
 
+DISTINCT_SUBNORMALS = tiny_multiples(*(part / 32 for part in range(-13, 14)))
+"""A domain of 0 and 26 different subnormal numbers, so that the largest magnitudes of the rows differ."""
 
-ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
-"""A domain of zero and 26 different subnormal numbers, so that different rows have different largest numbers."""
-
-NAN_OF_MANY = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
+NAN_IN_MIDDLE = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
 """A domain of the numbers 1, 2, 3 and 4 in random order, with NaN as the middle element."""
 
 
@@ -153,7 +152,7 @@ def has_long_half_rows(order: float) -> bool:
 def order_templates(
     orders: Sequence[float], dtypes: Sequence[Dtype], domain_of: Callable[[float], Domain]
 ) -> Iterator[CaseTemplate[Axes]]:
-    """Yield templates of the norms of rows for each order.
+    """Yield the templates of cases that compute the norms of rows, for each order.
 
     Args:
         orders: The orders.
@@ -161,8 +160,8 @@ def order_templates(
         domain_of: Returns the domain of the input for an order.
 
     Yields:
-        Two templates for orders with `has_long_half_rows`: one for wider types, and one with long rows for
-        half-precision types. One template for each other order.
+        For an order with `has_long_half_rows`, two templates: one for wider types, and one with long rows for
+        half-precision types. For every other order, one template.
     """
     for order in orders:
         template = norm_template(f"order-{order}", (4, 6), order=order, domain=domain_of(order), dtypes=dtypes)
@@ -186,75 +185,77 @@ SHARED_NORM_TEMPLATES = (
     norm_template("every-axis", (2, 3), (1, 0)),
     norm_template("scalar", (), ()),
     norm_template("scalar-axis", (), (0,)),
-    norm_template("scalar-last-axis", (), (-1,), 3, AT_LEAST_ONE, keepdim=True),
+    norm_template("scalar-last-axis", (), (-1,), 3, MAGNITUDES_FROM_ONE, keepdim=True),
     norm_template("scalar-infinity", (), (0,), inf),
     norm_template("strided", (3, 4, 2), layout=strided, result_layout=strided),
     norm_template("transposed", (3, 4, 2), (2,), layout=transposed, result_layout=transposed, dtypes=(F32, F16)),
     norm_template("channels-last", (2, 3, 4, 2), layout=channels_last),
 )
-"""Templates that `diopiNorm`, `diopiLinalgVecNorm` and `diopiNormBackward` have.
+"""The templates that `diopiNorm`, `diopiLinalgVecNorm` and `diopiNormBackward` share.
 
-Most norms have order 2. Shapes, axes and layouts vary.
+They vary shapes, axes and layouts. Most norms have order 2.
 """
 
-FURTHER_NORM_TEMPLATES = (
+NORM_TEMPLATES = (
     norm_template("empty", (0, 3), ()),
     *(norm_template(f"far-order-{order}", (20, 6), order=order, domain=normal(1000)) for order in (1.5, 2.5)),
     norm_template("empty-rows", (3, 0), keepdim=True),
     norm_template("zeros", (4, 4), domain=draw_half_zero),
-    *order_templates(ORDERS, floating, lambda order: AT_LEAST_ONE if order else SOME_ZEROS),
+    *order_templates(COMMON_ORDERS, floating, lambda order: MAGNITUDES_FROM_ONE if order else TWO_FIFTHS_ZEROS),
     norm_template("count", (5, 6), order=0.0, domain=choice([0.0, -0.0, 1.5, nan, inf])),
-    norm_template("zero-in-order--1", (7, 3), order=-1, domain=FEW_ZEROS),
-    norm_template("zero-in-order-0.5", (3, 5), order=0.5, domain=SOME_ZEROS),
+    norm_template("zero-in-order--1", (7, 3), order=-1, domain=ONE_FIFTH_ZEROS),
+    norm_template("zero-in-order-0.5", (3, 5), order=0.5, domain=TWO_FIFTHS_ZEROS),
     norm_template("infinity", (5, 6), order=inf, dtypes=floating, smoke=True),
     norm_template("minus-infinity", (5, 6), (0,), -inf, dtypes=floating),
     norm_template("largest-special", (20, 1), order=inf, domain=special),
     norm_template("smallest-special", (20, 1), order=-inf, domain=special),
-    norm_template("largest-subnormal", (3, 9), (1,), inf, ALL_SUBNORMAL),
+    norm_template("largest-subnormal", (3, 9), (1,), inf, DISTINCT_SUBNORMALS),
     norm_template("smallest-subnormal", (3, 9), (1,), -inf, subnormal),
     norm_template("largest-nan", (3, 4), order=inf, domain=shifted_starting_with(nan)),
     norm_template("smallest-nan", (3, 4), order=-inf, domain=shifted_starting_with(nan)),
-    norm_template("largest-nan-of-many", (5, 1031), order=inf, domain=NAN_OF_MANY, dtypes=floating),
-    norm_template("smallest-nan-of-many", (5, 1031), order=-inf, domain=NAN_OF_MANY, dtypes=floating),
+    norm_template("largest-nan-of-many", (5, 1031), order=inf, domain=NAN_IN_MIDDLE, dtypes=floating),
+    norm_template("smallest-nan-of-many", (5, 1031), order=-inf, domain=NAN_IN_MIDDLE, dtypes=floating),
     norm_template("nan", (3, 4), domain=shifted_starting_with(nan)),
     norm_template("one-infinite", (3, 4), order=3, domain=shifted_starting_with(-inf)),
-    norm_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
-    norm_template("small", (4, 8), domain=TINY_SQUARES, dtypes=half),
-    norm_template("large-cubes", (4, 8), order=3, domain=HUGE_SQUARES, dtypes=half),
+    norm_template("large", (4, 8), domain=NUMBERS_WITH_HUGE_SQUARES, dtypes=half),
+    norm_template("small", (4, 8), domain=NUMBERS_WITH_TINY_SQUARES, dtypes=half),
+    norm_template("large-cubes", (4, 8), order=3, domain=NUMBERS_WITH_HUGE_SQUARES, dtypes=half),
     norm_template("exact-sum", (2, 517), order=1, domain=POSITIVE_INTEGERS, dtypes=floating, exact=True),
     norm_template("exact-length", (5, 1), domain=integer_values(-9, 9), dtypes=floating, exact=True),
     norm_template("in-float32", (4, 7), result_dtype=F32, dtypes=half),
     norm_template("in-float64", (4, 7), result_dtype=F64),
     norm_template("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), result_dtype=F64, exact=True),
 )
-"""Templates of `diopiNorm` and `diopiLinalgVecNorm` with other orders, special values and types of results.
+"""The templates that only `diopiNorm` and `diopiLinalgVecNorm` have.
 
-The sums of the last template are exact in float64, but not in float32.
+They vary orders, special values and the element type of the result. The sums of the last template are exact in float64,
+but not in float32.
 """
 
 
-def further_order_templates() -> list[CaseTemplate[Axes]]:
-    """Return templates in float32 and float16 for each of `FURTHER_ORDERS`."""
-    return list(order_templates(FURTHER_ORDERS, (F32, F16), lambda order: AT_LEAST_ONE))
+def rare_order_templates() -> list[CaseTemplate[Axes]]:
+    """Return the templates of norms of the orders `RARE_ORDERS`, in float32 and float16."""
+    return list(order_templates(RARE_ORDERS, (F32, F16), lambda order: MAGNITUDES_FROM_ONE))
 
 
 def untested_axis_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
-    """Return a template of a norm over each single axis of ranks 1 to 4 that no other template reduces on its own.
+    """Return templates of norms over a single axis, for the axes of ranks 1 to 4 that `templates` do not reduce.
 
-    Axes count from either end. The order is 2 for even numbers of axes and 3 for odd numbers.
+    An axis and its negative number, such as 1 and −1 for rank 2, count as two axes. A norm over an even axis number has
+    order 2, and a norm over an odd axis number has order 3.
 
     Args:
-        templates: The other templates.
+        templates: The templates whose axes are already tested. Only norms over a single axis count.
 
     Returns:
-        The new templates.
+        One template per combination of rank and axis.
     """
-    tested = {
+    tested_axes = {
         (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
     }
     return [
-        norm_template(label, shape, (axis,), 2 + axis % 2, AT_LEAST_ONE, keepdim=axis < 0)
-        for label, shape, axis in untested_axes(tested)
+        norm_template(label, shape, (axis,), 2 + axis % 2, MAGNITUDES_FROM_ONE, keepdim=axis < 0)
+        for label, shape, axis in untested_axes(tested_axes)
     ]
 
 
@@ -271,22 +272,22 @@ def _norm_arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, 
     return {"input": tensor(*template.sizes.shape, layout=template.layout), "dim": template.sizes.axes}
 
 
-LARGE_VECTORS = (
+LARGE_NORM_TEMPLATES = (
     norm_template("long-rows", (5, 65_537), large=True),
     norm_template("many-rows", (70_001, 3), large=True),
-    norm_template("half-far-apart", (263, 517), layout=FAR_APART, **LARGE_HALF),
+    norm_template("half-far-apart", (263, 517), layout=GAPPED_MATRICES, **LARGE_FLOAT16_FIELDS),
 )
-"""Templates of norms in the level of large cases."""
+"""The templates of norms with the sizes of real models, which belong to the large level."""
 
 register(
     "diopiNorm",
     "diopiLinalgVecNorm",
     templates=(
         *SHARED_NORM_TEMPLATES,
-        *FURTHER_NORM_TEMPLATES,
-        *further_order_templates(),
-        *untested_axis_templates((*SHARED_NORM_TEMPLATES, *FURTHER_NORM_TEMPLATES)),
-        *LARGE_VECTORS,
+        *NORM_TEMPLATES,
+        *rare_order_templates(),
+        *untested_axis_templates((*SHARED_NORM_TEMPLATES, *NORM_TEMPLATES)),
+        *LARGE_NORM_TEMPLATES,
     ),
     derive=_norm_arguments,
 )
@@ -339,8 +340,8 @@ LIST_NORM_TEMPLATES = (
     list_template("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
     list_template("infinity", order=inf, dtypes=floating),
     list_template("minus-infinity", order=-inf, dtypes=floating),
-    list_template("large", domain=HUGE_SQUARES, dtypes=half),
-    list_template("small", domain=TINY_SQUARES, dtypes=half),
+    list_template("large", domain=NUMBERS_WITH_HUGE_SQUARES, dtypes=half),
+    list_template("small", domain=NUMBERS_WITH_TINY_SQUARES, dtypes=half),
     list_template("one", ((4, 3),)),
     list_template("many", [(n,) for n in range(1, 18)]),
     list_template("scalars", ((), (1,), ())),
@@ -348,17 +349,22 @@ LIST_NORM_TEMPLATES = (
     list_template("strided", layouts=[strided]),
     list_template("transposed", layouts=[transposed]),
     list_template("nan", order=inf, first_domain=shifted_starting_with(nan)),
-    list_template("nan-of-many", ((5, 1031), (3,)), order=inf, first_domain=NAN_OF_MANY, dtypes=floating),
-    *(list_template(f"order-{order}", order=order, domain=AT_LEAST_ONE if order else SOME_ZEROS) for order in ORDERS),
-    *(list_template(f"order-{order}", order=order, domain=AT_LEAST_ONE) for order in FURTHER_ORDERS),
+    list_template("nan-of-many", ((5, 1031), (3,)), order=inf, first_domain=NAN_IN_MIDDLE, dtypes=floating),
+    *(
+        list_template(f"order-{order}", order=order, domain=MAGNITUDES_FROM_ONE if order else TWO_FIFTHS_ZEROS)
+        for order in COMMON_ORDERS
+    ),
+    *(list_template(f"order-{order}", order=order, domain=MAGNITUDES_FROM_ONE) for order in RARE_ORDERS),
     *(
         list_template(f"order-{order}", LONG_LIST_SHAPES, order, half_sums.NEARLY_EQUAL, dtypes=(F16,))
         if has_long_half_rows(order)
-        else list_template(f"order-{order}", order=order, domain=AT_LEAST_ONE, dtypes=(F16,))
-        for order in FURTHER_ORDERS
+        else list_template(f"order-{order}", order=order, domain=MAGNITUDES_FROM_ONE, dtypes=(F16,))
+        for order in RARE_ORDERS
     ),
     list_template("models", ((263, 257), (4097,), (2, 1, 3)), large=True),
-    list_template("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
+    list_template(
+        "half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, GAPPED_MATRICES), **LARGE_FLOAT16_FIELDS
+    ),
 )
 """The templates of `diopiForeachnormScalar`, which computes the norm of each tensor in a list."""
 
@@ -370,7 +376,7 @@ register("diopiForeachnormScalar", templates=LIST_NORM_TEMPLATES)
 
 
 def gradient_template(
-    label: str, shape: Shape, order: float, domain: Domain, gradient: Domain, **fields: Any
+    label: str, shape: Shape, order: float, domain: Domain, gradient_domain: Domain, **fields: Any
 ) -> CaseTemplate[Axes]:
     """Return a template of the gradient of the norms of a matrix's rows.
 
@@ -379,42 +385,49 @@ def gradient_template(
         shape: The shape of the input `self`.
         order: The order of the norm.
         domain: The domain of `self`.
-        gradient: The domain of `grad_output`, the gradient of the norms.
+        gradient_domain: The domain of `grad_output`, the gradient of the norms.
         **fields: Further fields of the template.
 
     Returns:
         The template.
     """
-    return norm_template(label, shape, order=order, **fields).replace(domains={"self": domain, "grad_output": gradient})
+    return norm_template(label, shape, order=order, **fields).replace(
+        domains={"self": domain, "grad_output": gradient_domain}
+    )
 
 
 Rows = Sequence[Sequence[float]]
 """The elements of a matrix, row by row."""
 
-LARGEST_TIED: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -5, 2], [-9, 1, 1, 1, 1, 8]]
-"""Rows in which one, two or four elements have the largest magnitude."""
+TIED_MAXIMA: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -5, 2], [-9, 1, 1, 1, 1, 8]]
+"""Four rows, in each of which one, two or four elements have the largest magnitude of the row."""
 
-SMALLEST_TIED: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, -2, 7], [-1, 3, 3, 3, 3, 8]]
-"""Rows in which one, two or four elements have the smallest magnitude.
+TIED_MINIMA: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, -2, 7], [-1, 3, 3, 3, 3, 8]]
+"""Four rows, in each of which one, two or four elements have the smallest magnitude of the row.
 
 All other elements are positive, so that their gradients are 0.0 and not −0.0.
 """
 
-TIE_ARGUMENTS: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
-"""Arguments of `gradient_template` for cases in which elements of equal magnitude share the gradient."""
+TIED_ROW_FIELDS: Mapping[str, Any] = {
+    "gradient_domain": integer_values(1, 9),
+    "dtypes": floating,
+    "exact": True,
+    "smoke": True,
+}
+"""Arguments of `gradient_template` for rows in which several elements of equal magnitude share the gradient."""
 
-POSITIVE = uniform(0.5, 2)
+POSITIVE_GRADIENTS = uniform(0.5, 2)
 """A domain of positive gradients of the norms."""
 
 GRADIENT_TEMPLATES = (
     *SHARED_NORM_TEMPLATES,
     *(
-        norm_template(f"order-{order}", (4, 6), order=order, domain=AT_LEAST_ONE, dtypes=floating)
-        for order in ORDERS
+        norm_template(f"order-{order}", (4, 6), order=order, domain=MAGNITUDES_FROM_ONE, dtypes=floating)
+        for order in COMMON_ORDERS
         if order
     ),
-    gradient_template("order-0", (4, 6), 0, AT_LEAST_ONE, uniform(-2, 2), dtypes=floating),
-    norm_template("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    gradient_template("order-0", (4, 6), 0, MAGNITUDES_FROM_ONE, uniform(-2, 2), dtypes=floating),
+    norm_template("large", (4, 8), domain=NUMBERS_WITH_HUGE_SQUARES, dtypes=half),
     norm_template("empty", (0, 3)),
     norm_template("exact", (5, 1), domain=choice([1.0, -1.0, 2.0, -3.0, 4.0]), dtypes=floating, exact=True),
     *(
@@ -422,19 +435,22 @@ GRADIENT_TEMPLATES = (
             f"zero-in-order-{order}",
             (7, 3),
             order,
-            FEW_ZEROS if order > 0 else ZERO_OR_POSITIVE,
-            POSITIVE,
+            ONE_FIFTH_ZEROS if order > 0 else ONE_FIFTH_ZEROS_OTHERS_POSITIVE,
+            POSITIVE_GRADIENTS,
             keepdim=True,
         )
-        for order in ORDERS
+        for order in COMMON_ORDERS
     ),
-    *(gradient_template(f"nan-in-order-{order}", (3, 4), order, ONE_NAN, POSITIVE) for order in (2, inf, -inf)),
     *(
-        gradient_template(f"zeros-in-order-{order}", (4, 4), order, draw_half_zero, POSITIVE)
+        gradient_template(f"nan-in-order-{order}", (3, 4), order, ONE_NAN_IN_TWELVE, POSITIVE_GRADIENTS)
+        for order in (2, inf, -inf)
+    ),
+    *(
+        gradient_template(f"zeros-in-order-{order}", (4, 4), order, draw_half_zero, POSITIVE_GRADIENTS)
         for order in (1, 2, 3, 1.5, inf)
     ),
-    gradient_template("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIE_ARGUMENTS),
-    gradient_template("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIE_ARGUMENTS),
+    gradient_template("infinity", (4, 6), inf, fixed_values(TIED_MAXIMA), **TIED_ROW_FIELDS),
+    gradient_template("minus-infinity", (4, 6), -inf, fixed_values(TIED_MINIMA), **TIED_ROW_FIELDS),
 )
 """Templates of `diopiNormBackward`, the gradient of a vector norm."""
 
@@ -467,9 +483,9 @@ register(
     "diopiNormBackward",
     templates=(
         *GRADIENT_TEMPLATES,
-        *further_order_templates(),
+        *rare_order_templates(),
         *untested_axis_templates(GRADIENT_TEMPLATES),
-        *LARGE_VECTORS,
+        *LARGE_NORM_TEMPLATES,
     ),
     derive=_gradient_arguments,
     non_discriminating={"(zero-in-)?order-0": "the number of nonzero elements has the gradient 0"},
