@@ -89,7 +89,7 @@ class Score:
         differences: a line for each call that fails.
     """
 
-    agreed: int = 0
+    agreement_count: int = 0
     differed: int = 0
     unsupported: int = 0
     largest: float = 0.0

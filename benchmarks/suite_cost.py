@@ -184,16 +184,16 @@ def _kind(case: Collected, basic: Container[str]) -> str:
 @contextmanager
 def vendor_in_other_process(vendor: ReplayingVendor) -> Iterator[tuple[Session, int]]:
     """Yield a session whose vendor is in another process, and the number of that process."""
-    ours, theirs = socket.socketpair()
+    parent_socket, child_socket = socket.socketpair()
     process = os.fork()
     if not process:
-        ours.close()
+        parent_socket.close()
         target = LocalTarget(vendor, vendor.open_device())
-        serve_requests(Exchange(theirs), VendorServer(target, ProcessState(), watch_forks()).handle)
+        serve_requests(Exchange(child_socket), VendorServer(target, ProcessState(), watch_forks()).handle)
         os._exit(0)
-    theirs.close()
-    with ours:
-        target = RemoteTarget(Requester(Exchange(ours)), Description.from_vendor(vendor))
+    child_socket.close()
+    with parent_socket:
+        target = RemoteTarget(Requester(Exchange(parent_socket)), Description.from_vendor(vendor))
         yield Session(target, CaseOptions()), process
     os.waitpid(process, 0)
 
@@ -253,8 +253,8 @@ def main(data: Path | None, level: str, stride: int, rounds: int, separate: bool
         print(f"all {len(work)} cases: {1000 * best / len(work):.3f} ms of CPU a case")
         if separate:
             vendor_seconds = bench.vendor.seconds
-            apart = measure_separately(bench.vendor, work, rounds) - vendor_seconds
-            print(f"the same cases, evaluated in another process: {1000 * apart / len(work):.3f} ms of CPU a case")
+            separate_seconds = measure_separately(bench.vendor, work, rounds) - vendor_seconds
+            print(f"the same cases, evaluated in another process: {1000 * separate_seconds / len(work):.3f} ms of CPU a case")
         opening = 1000 * measure_opening(paths) / len(work)
         print(f"opening and verifying {len(paths)} files: {opening:.3f} ms of CPU a case")
 

@@ -120,19 +120,19 @@ def check(operator: Any, sample: Any) -> SampleOutcome | None:
     try:
         with OperatorRecorder() as called:
             expected = outcome(operator, sample, "cpu")
-        again = outcome(operator, sample, "cpu", seed=1)
+        expected_with_other_seed = outcome(operator, sample, "cpu", seed=1)
     except Exception:
         return None
-    return SampleOutcome(_compare_with_cpu(operator, sample, expected, again), not called.names.isdisjoint(kernels()))
+    return SampleOutcome(_compare_with_cpu(operator, sample, expected, expected_with_other_seed), not called.names.isdisjoint(kernels()))
 
 
-def _compare_with_cpu(operator: Any, sample: Any, expected: Any, again: Any) -> str:
+def _compare_with_cpu(operator: Any, sample: Any, expected: Any, expected_with_other_seed: Any) -> str:
     """Run the sample on the device and describe how the result compares with the CPU's."""
     try:
         found = outcome(operator, sample, "diopi")
     except Exception as error:
         return f"raises {type(error).__name__}: {error}"
-    draws = operator.name.startswith(UNINITIALIZED) or not are_equal(again, expected)
+    draws = operator.name.startswith(UNINITIALIZED) or not are_equal(expected_with_other_seed, expected)
     if draws:
         return "draws" if list_forms(found[0]) == list_forms(expected[0]) else "differs in shape or type"
     return "agrees" if are_equal(found, expected) else "differs"

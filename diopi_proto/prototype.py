@@ -314,8 +314,8 @@ class Prototype:
             return not self.selectable_dtypes or dtype in self.selectable_dtypes
         if self.truncates_numbers:
             arguments = {**arguments, **dict.fromkeys((p.name for p in self.numbers), None)}
-        usual = self.infer(result, arguments, entry)
-        return usual is None or category(dtype) >= category(usual)
+        default_dtype = self.infer(result, arguments, entry)
+        return default_dtype is None or category(dtype) >= category(default_dtype)
 
     @cached_property
     def _output_tensors(self) -> frozenset[str]:
@@ -337,11 +337,11 @@ class Prototype:
 
     def _input_dtypes(self, arguments: Mapping[str, Any], entry: int | None) -> tuple[Dtype, ...]:
         """Return the element types of the inputs that determine the type of a result or of one of its entries."""
-        single, several = self._tensor_names
-        arrays = [arguments[name] for name in several if arguments[name] is not None]
+        tensor_names, array_names = self._tensor_names
+        arrays = [arguments[name] for name in array_names if arguments[name] is not None]
         if entry is not None and arrays and entry < len(arrays[0]):
             return (arrays[0][entry].dtype,)
-        dtypes = tuple(arguments[name].dtype for name in single if arguments[name] is not None)
+        dtypes = tuple(arguments[name].dtype for name in tensor_names if arguments[name] is not None)
         return dtypes or tuple(tensor.dtype for array in arrays for tensor in array if tensor is not None)
 
 

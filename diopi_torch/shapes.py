@@ -51,9 +51,9 @@ def _adjust_normalization(named: Mapping[str, Any], normalized: TensorLayout, *s
     dtype = next(
         (parameter.layout.torch_dtype for parameter in parameters if parameter is not None), normalized.torch_dtype
     )
-    nothing = (0,), (1,)
+    empty_form = (0,), (1,)
     saved_layouts = [
-        layout_of(*((slot.shape, slot.strides) if named["training"] else nothing), dtype) for slot in saved
+        layout_of(*((slot.shape, slot.strides) if named["training"] else empty_form), dtype) for slot in saved
     ]
     return (normalized, *saved_layouts)
 

@@ -71,8 +71,8 @@ class UNet(nn.Module):
         for number, block in enumerate(self.down):
             x = block(nn.functional.max_pool2d(x, 2) if number else x)
             skips.append(x)
-        for up, join, beside in zip(self.up, self.join, skips[-2::-1], strict=True):
-            x = join(torch.cat([up(x), beside], 1))
+        for up, join, skip in zip(self.up, self.join, skips[-2::-1], strict=True):
+            x = join(torch.cat([up(x), skip], 1))
         return self.head(x)
 
 

@@ -65,7 +65,7 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
     Returns:
         The source.
     """
-    offered = [(n, s) for n, s in enumerate(SERVICES) if s.name in services or s.well_known is None]
+    available_services = [(n, s) for n, s in enumerate(SERVICES) if s.name in services or s.well_known is None]
     return "\n".join(
         (
             *(f"#pragma weak {function}" for function in (*runtime_prototypes(), *(s.register for s in SERVICES))),
@@ -73,8 +73,8 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             '#include "exported.h"\n',
             f"static function_t implementations[{max(len(operators), 1)}], services[{len(SERVICES)}];\n",
             *(_operator(number, prototype) for number, prototype in enumerate(operators)),
-            *(_well_known(number, service) for number, service in offered if service.well_known),
-            _initialize([service for _, service in offered]),
+            *(_well_known(number, service) for number, service in available_services if service.well_known),
+            _initialize([service for _, service in available_services]),
             _text_query("diopiGetVendorName", name),
             _text_query("diopiGetImplVersion", version),
             f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",

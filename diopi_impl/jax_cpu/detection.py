@@ -64,8 +64,8 @@ def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int
         distance = jnp.abs(jnp.clip(x, 0, length - 1)[..., np.newaxis] - jnp.arange(length))
         return total + jnp.where(counts[..., np.newaxis], jnp.maximum(1 - distance, 0), 0).astype(total.dtype)
 
-    nothing = jnp.zeros((len(start), bins, length), start.dtype)
-    total = lax.fori_loop(0, jnp.max(count, initial=0), add_sample, nothing)
+    zeros = jnp.zeros((len(start), bins, length), start.dtype)
+    total = lax.fori_loop(0, jnp.max(count, initial=0), add_sample, zeros)
     return total / jnp.maximum(count, 1)[:, np.newaxis, np.newaxis].astype(start.dtype)
 
 

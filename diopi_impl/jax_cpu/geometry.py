@@ -127,9 +127,9 @@ def _triangle_overlaps(p: Array, q: Array, r: Array, s: Array) -> Array:
     # the factor by which the ray along a vector must shrink to end on the far side of a triangle
     pq_first, pq_last = (cross(ray, q - p) / _safe_divisor(jnp.abs(area_pq), meets) for ray in (first, last))
     rs_first, rs_last = (cross(ray, s - r) / _safe_divisor(jnp.abs(area_rs), meets) for ray in (first, last))
-    ahead, behind = pq_first - rs_first, pq_last - rs_last
-    crosses = meets & (ahead * behind < 0)
-    part = jnp.where(crosses, ahead / _safe_divisor(ahead - behind, crosses), 0)
+    first_difference, last_difference = pq_first - rs_first, pq_last - rs_last
+    crosses = meets & (first_difference * last_difference < 0)
+    part = jnp.where(crosses, first_difference / _safe_divisor(first_difference - last_difference, crosses), 0)
     between = jnp.maximum(pq_first + part * (pq_last - pq_first), rs_first + part * (rs_last - rs_first))
     from_first = part / _safe_divisor(jnp.maximum(pq_first, rs_first), meets)
     to_last = (1 - part) / _safe_divisor(jnp.maximum(pq_last, rs_last), meets)

@@ -111,8 +111,8 @@ def points_in_boxes_part(box_idx_of_points, boxes, pts):
         t = boxes.shape[1] - 1 - i
         return jnp.where(jax.vmap(_contains)(boxes[:, t], pts), t, found)
 
-    nowhere = jnp.full(pts.shape[:2], -1)
-    return lax.fori_loop(0, boxes.shape[1], visit, nowhere) if boxes.shape[1] else nowhere
+    no_box = jnp.full(pts.shape[:2], -1)
+    return lax.fori_loop(0, boxes.shape[1], visit, no_box) if boxes.shape[1] else no_box
 
 
 @vendor.implements("diopiPointsInBoxesAllMmcv")

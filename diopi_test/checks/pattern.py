@@ -260,9 +260,9 @@ def _including_patterns(line: Mask, order: str) -> list[Pattern]:
     after = is_unlikely(total - first, total, count) or is_unlikely(span, end, count - 1)
     before = is_unlikely(end, total, count) or is_unlikely(span, total - first, count - 1)
     if after or before:
-        begin = f" from number {first} on{_tile_size(first)}" if after else ""
-        until = f" up to number {last}" if before else ""
-        found.append(Pattern(PatternKind.range if before else PatternKind.end, f"all{begin}{until}{order}"))
+        begin_text = f" from number {first} on{_tile_size(first)}" if after else ""
+        end_text = f" up to number {last}" if before else ""
+        found.append(Pattern(PatternKind.range if before else PatternKind.end, f"all{begin_text}{end_text}{order}"))
     return found
 
 
@@ -349,8 +349,8 @@ def _special_value_masks(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[st
 def constant_pattern(is_wrong: Mask, actual: NDArray[Any], expected: NDArray[Any]) -> list[Pattern]:
     """Return the pattern of two or more wrong elements that are all equal although different values are expected."""
     found, wanted = np.ascontiguousarray(actual[is_wrong]), expected[is_wrong]
-    several = len(wanted) > 1 and (wanted != wanted[0]).any()
+    expects_several = len(wanted) > 1 and (wanted != wanted[0]).any()
     bits = found.view(np.uint8).reshape(len(found), -1)
-    if not several or (bits != bits[0]).any():
+    if not expects_several or (bits != bits[0]).any():
         return []
     return [Pattern(PatternKind.constant, f"all wrong elements are {found[0]}")]

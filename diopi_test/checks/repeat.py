@@ -40,10 +40,10 @@ def check(sequence: CallSequence) -> CheckResult | None:
     """
     if sequence.queued is None or sequence.first.run is None:
         return None
-    again = sequence.waited or sequence.queued
-    problem, places = again.problem, again.differences
-    if again.run is not None and not problem and _must_repeat_bits(sequence.first.run):
-        places = tuple(find_bit_differences(sequence.first.run, again.run))
+    second_attempt = sequence.waited or sequence.queued
+    problem, places = second_attempt.problem, second_attempt.differences
+    if second_attempt.run is not None and not problem and _must_repeat_bits(sequence.first.run):
+        places = tuple(find_bit_differences(sequence.first.run, second_attempt.run))
         problem = "; ".join(map(describe_bits, places))
     message = f"a second call: {problem}" if problem else ""
     return CheckResult(
@@ -66,25 +66,25 @@ def _repeats_bits(prototype: Prototype) -> bool:
     return prototype.repeats_bits
 
 
-def find_bit_differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
+def find_bit_differences(first: CallRecord, second: CallRecord) -> Iterator[Difference]:
     """Yield a difference for each result of two equal calls whose specified elements differ in a bit.
 
     Results that need a validator are skipped.
 
     Args:
         first: the record of the first call, whose elements are the expected ones in the difference.
-        again: the record of the repeated call.
+        second: the record of the repeated call.
     """
-    for (first_record, expected), (second_record, _) in zip(first.results(), again.results(), strict=True):
+    for (first_record, expected), (second_record, _) in zip(first.results(), second.results(), strict=True):
         if expected.needs_validator or are_bits_equal(first_record.values, second_record.values):
             continue
         if (differ := _differing_elements(first_record.values, second_record.values, expected)).any():
-            yield location.locate_in_record(again, second_record, PROBLEM, differ, first_record.values)
-    for before, after in zip(first.values, again.values, strict=True):
+            yield location.locate_in_record(second, second_record, PROBLEM, differ, first_record.values)
+    for before, after in zip(first.values, second.values, strict=True):
         actual, previous = np.asarray(after.actual), np.asarray(before.actual)
         if (differ := _differing_elements(previous, actual, before.expected)).any():
             dtype = before.expected.dtype
-            yield location.locate(again, before.name, PROBLEM, differ, actual, previous, dtype, measured=False)
+            yield location.locate(second, before.name, PROBLEM, differ, actual, previous, dtype, measured=False)
 
 
 def _differing_elements(before: NDArray[Any], after: NDArray[Any], expected: Expected) -> NDArray[np.bool_]:

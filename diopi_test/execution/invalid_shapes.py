@@ -214,28 +214,28 @@ def _omit_required_argument(prototype: Prototype, parameter: Parameter, case: Ba
 
 def _exceed_class_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Use the number of classes as a class; classes start at 0."""
-    below = _fact(parameter, facts.Below)
-    return replace_value(parameter, case.arguments[below.tensor].values.shape[below.axis])
+    limit = _fact(parameter, facts.Below)
+    return replace_value(parameter, case.arguments[limit.tensor].values.shape[limit.axis])
 
 
 def _exceed_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Use a number one greater than the size of the axis."""
-    within = _fact(parameter, facts.WithinAxis)
-    sizes = case.arguments[within.tensor].values.shape or (1,)
-    return replace_value(parameter, sizes[case.arguments[within.axis]] + 1)
+    limit = _fact(parameter, facts.WithinAxis)
+    sizes = case.arguments[limit.tensor].values.shape or (1,)
+    return replace_value(parameter, sizes[case.arguments[limit.axis]] + 1)
 
 
 def _contradict_size_of_tensor(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Use a number one greater than the size that the attribute repeats."""
-    size_of = _fact(parameter, facts.SizeOf)
-    (tensor,) = tensors_in(case.arguments.get(size_of.tensor)) or expected_arrays(case.expected[size_of.tensor])
-    return replace_value(parameter, tensor.values.shape[size_of.axis] + 1)
+    repeated_size = _fact(parameter, facts.SizeOf)
+    (tensor,) = tensors_in(case.arguments.get(repeated_size.tensor)) or expected_arrays(case.expected[repeated_size.tensor])
+    return replace_value(parameter, tensor.values.shape[repeated_size.axis] + 1)
 
 
 def _exceed_length(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Make the first length one greater than the size of its axis."""
-    within = _fact(parameter, facts.LengthsWithin)
-    return _replace_first_length(parameter, case, case.arguments[within.tensor].values.shape[within.axis] + 1)
+    limit = _fact(parameter, facts.LengthsWithin)
+    return _replace_first_length(parameter, case, case.arguments[limit.tensor].values.shape[limit.axis] + 1)
 
 
 def _use_negative_length(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:

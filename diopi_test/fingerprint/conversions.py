@@ -246,10 +246,10 @@ def measure_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) 
     if numbers:
         observations["too large"] = find_range_rule(numbers, _convert(operator, numbers, source, target), limits)
     names = {limits[0]: "smallest", limits[1]: "largest"} if limits[0] else {limits[1]: "largest"}
-    below, above, nan = (
+    of_minus_infinity, of_infinity, of_nan = (
         names.get(number, str(number)) for number in _convert(operator, [-np.inf, np.inf, np.nan], source, target)
     )
-    return {**observations, "−∞, ∞": f"{below}, {above}", "NaN": nan}
+    return {**observations, "−∞, ∞": f"{of_minus_infinity}, {of_infinity}", "NaN": of_nan}
 
 
 def measure_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:

@@ -311,8 +311,8 @@ class FunctionSearch:
         earlier: Case | None = None
         for place in range(data.draw(st.integers(1, MAX_CALLS))):
             try:
-                again = earlier if earlier is not None and data.draw(st.booleans()) else None
-                earlier = data.draw(cases(self._known, again))
+                base_case = earlier if earlier is not None and data.draw(st.booleans()) else None
+                earlier = data.draw(cases(self._known, base_case))
                 call = compute_legal_case(self._known, replace(earlier, label=f"{earlier.label}.{place}"))
             except IllegalError as error:
                 if self._smallest is None:

@@ -195,9 +195,9 @@ def _confirm(mutant: Mutant, case: BaselineCase, outcome: Outcome, preceding: st
     """
     vendor = MutantVendor(mutant, HostRuntime().functions())
     with vendor.open_device() as device:
-        alone = run_case(vendor, device, case) if vendor.prepare(case) else Outcome(verdict=Verdict.passed)
-    if alone.verdict in UNSUCCESSFUL:
-        return alone
+        repetition = run_case(vendor, device, case) if vendor.prepare(case) else Outcome(verdict=Verdict.passed)
+    if repetition.verdict in UNSUCCESSFUL:
+        return repetition
     message = f"{outcome.verdict} in a process in which {preceding} had run before ({outcome.message}), passed alone"
     return Outcome(
         verdict=Verdict.flaky, message=message, check_results=outcome.check_results, preceding_case=preceding

@@ -276,13 +276,13 @@ def _describe_difference(
         mask: which elements are incorrect.
     """
     with np.errstate(all="ignore"):
-        apart = np.where(mask, np.abs(actual * 1.0 - wanted * 1.0), 0)
+        differences = np.where(mask, np.abs(actual * 1.0 - wanted * 1.0), 0)
         distances = np.abs(actual * 1.0 - wanted * 1.0)
-    place = np.unravel_index(int(np.argmax(np.where(np.isnan(apart), np.inf, apart))), actual.shape)
+    place = np.unravel_index(int(np.argmax(np.where(np.isnan(differences), np.inf, differences))), actual.shape)
     index = tuple(map(int, place))
     yield (
         f"{name}: {int(mask.sum())} of {mask.size} elements differ, most at {index}: {actual[index]} and "
-        f"{wanted[index]}, by {apart[index]:.6g}; mean absolute error {distances.mean():.6g}"
+        f"{wanted[index]}, by {differences[index]:.6g}; mean absolute error {distances.mean():.6g}"
     )
     form = f"{DTYPES[tensor.dtype].name}{list(tensor.shape)} strides {list(tensor.stride())}"
     for side, array in (("device", actual), ("CPU", wanted)):

@@ -131,7 +131,7 @@ def _is_as_accurate(found: Any, expected: Any, exact_call: DeviceCall) -> bool:
     if isinstance(exact, Exception) or _forms_of(found) != _forms_of(expected):
         return False
     triples = zip(*(list(tensors_of(value)) for value in (found, expected, exact)), strict=False)
-    return all(_distance(ours, true) <= ACCURACY_FACTOR * _distance(cpus, true) for ours, cpus, true in triples)
+    return all(_distance(device_result, exact_result) <= ACCURACY_FACTOR * _distance(cpu_result, exact_result) for device_result, cpu_result, exact_result in triples)
 
 
 def _distance(tensor: torch.Tensor, exact: torch.Tensor) -> float:
@@ -144,7 +144,7 @@ def _distance(tensor: torch.Tensor, exact: torch.Tensor) -> float:
     if tensor.shape != exact.shape or tensor.layout is not torch.strided or not tensor.numel():
         return 0.0 if tensor.shape == exact.shape and not tensor.numel() else float("inf")
     kind = torch.complex128 if tensor.is_complex() else torch.float64
-    ours, true = tensor.to(kind), exact.to(kind)
-    same = (ours == true) | (ours.isnan() & true.isnan())
-    distances = torch.where(same, 0.0, (ours - true).abs())
+    wide, wide_exact = tensor.to(kind), exact.to(kind)
+    same = (wide == wide_exact) | (wide.isnan() & wide_exact.isnan())
+    distances = torch.where(same, 0.0, (wide - wide_exact).abs())
     return float(distances.nan_to_num(nan=float("inf")).max())

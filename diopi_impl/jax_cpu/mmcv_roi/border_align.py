@@ -15,9 +15,9 @@ def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, 
     if pool_size < 1:
         raise ValueError(f"pool_size is {pool_size}, expected 1 or more")
     x1, y1, x2, y2 = (boxes[..., k] for k in range(4))
-    down, across = jnp.array([0, 1, 0, -1]), jnp.array([1, 0, -1, 0])
-    y = jnp.stack([y1, y1, y2, y2], -1) + down * (number * (y2 - y1)[..., jnp.newaxis] / pool_size)
-    x = jnp.stack([x1, x1, x2, x2], -1) + across * (number * (x2 - x1)[..., jnp.newaxis] / pool_size)
+    y_steps, x_steps = jnp.array([0, 1, 0, -1]), jnp.array([1, 0, -1, 0])
+    y = jnp.stack([y1, y1, y2, y2], -1) + y_steps * (number * (y2 - y1)[..., jnp.newaxis] / pool_size)
+    x = jnp.stack([x1, x1, x2, x2], -1) + x_steps * (number * (x2 - x1)[..., jnp.newaxis] / pool_size)
     return y, x
 
 

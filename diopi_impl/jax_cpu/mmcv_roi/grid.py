@@ -58,8 +58,8 @@ class RoiSampleGrid:
 
         def step(number: Array, state: Any) -> Any:
             """Add the sample with this number of every bin."""
-            across = jnp.maximum(self._counts[1], 1)
-            y, x = self._positions(number // across, number % across)
+            column_count = jnp.maximum(self._counts[1], 1)
+            y, x = self._positions(number // column_count, number % column_count)
             return add(state, y, x, (number < self.count)[:, jnp.newaxis, jnp.newaxis])
 
         return lax.fori_loop(0, jnp.max(self.count, initial=0), step, start)

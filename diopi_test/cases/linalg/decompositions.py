@@ -155,9 +155,9 @@ def _draw_indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
 
     In the other matrices, the first leading minor that is not positive has the order 1, 2, 3 and 1.
     """
-    below, above = (2j, -2j) if is_complex(dtype) else (2, 2)
+    lower_entry, upper_entry = (2j, -2j) if is_complex(dtype) else (2, 2)
     matrices = [
-        [[4, above, 0], [below, 5, 2], [0, 2, 5]],
+        [[4, upper_entry, 0], [lower_entry, 5, 2], [0, 2, 5]],
         [[-1, 0, 0], [0, 1, 0], [0, 0, 1]],
         [[1, 1, 0], [1, 1, 0], [0, 0, 1]],
         [[4, 2, 2], [2, 5, 3], [2, 3, 1]],

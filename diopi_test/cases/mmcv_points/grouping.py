@@ -55,8 +55,8 @@ class SelectedPoints:
         Returns:
             The tensor, of the shape (batch, *shape).
         """
-        below = max(self.high or self.points, 1)
-        return positions(self.batch, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
+        end = max(self.high or self.points, 1)
+        return positions(self.batch, *self.shape, low=self.low, below=end, dtype=I32, layout=layout)
 
 
 def _selection_arguments(template: CaseTemplate[SelectedPoints]) -> dict[str, Any]:
@@ -216,8 +216,8 @@ def _index_domain(sizes: StackedSets) -> Domain:
     Returns:
         The domain.
     """
-    below = max(min((count for count in sizes.points if count), default=1), 1)
-    return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.has_outside_indices else integer_values(0, below - 1)
+    end = max(min((count for count in sizes.points if count), default=1), 1)
+    return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.has_outside_indices else integer_values(0, end - 1)
 
 
 def stacked_group_arguments(template: CaseTemplate[StackedSets], dtype: Dtype) -> Mapping[str, Any]:

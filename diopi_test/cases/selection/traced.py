@@ -156,8 +156,8 @@ def _spec(
     written = CaseFacts.declared_for(prototype).scattered_tensor
     if parameter.name == "index" and written and tensor.shape:
         axis = call.arguments["dim"]
-        below = call.arguments[written].shape[axis]
-        return positions(*tensor.shape, below=below, distinct_along=axis, dtype=tensor.dtype, layout=layout)
+        axis_length = call.arguments[written].shape[axis]
+        return positions(*tensor.shape, below=axis_length, distinct_along=axis, dtype=tensor.dtype, layout=layout)
     if tensor.bounds is not None and _holds_positions(prototype, parameter):
         lower, upper = tensor.bounds
         return TensorSpec(tensor.shape, tensor.dtype, integer_values(max(lower, min(0, upper)), upper), layout=layout)

@@ -164,10 +164,10 @@ def _rescale_index_domain(spec: TensorSpec, sizes: Mapping[int, int]) -> Domain:
     if not values.size or not np.isfinite(values).all():  # none, or those of a floating type
         return spec.domain
     bound = int(values.max()) + 1
-    below = next((size for size in sorted(sizes) if bound <= size <= bound + 1), None)
-    if below is None or sizes[below] == below or values.min() < -below:
+    old_size = next((size for size in sorted(sizes) if bound <= size <= bound + 1), None)
+    if old_size is None or sizes[old_size] == old_size or values.min() < -old_size:
         return spec.domain
-    return _stretch_domain(spec.domain, below, sizes[below])
+    return _stretch_domain(spec.domain, old_size, sizes[old_size])
 
 
 def _move_sequence_ends(spec: TensorSpec, sizes: Mapping[int, int]) -> Any:

@@ -273,8 +273,8 @@ def grid_sample(input, grid, mode):
     terms = scale_sum_terms(_sample_linearly(np.abs(input), weights))
     # an index is rounded in proportion to its size, however small the coordinate is
     for axis, (index, d) in enumerate(zip(indices, input.shape[2:], strict=True)):
-        ahead = np.arange(d) - index[..., np.newaxis]
-        slopes = np.where(np.abs(ahead) < 1, np.sign(ahead), 0) * (np.abs(index[..., np.newaxis]) + 1) / 2
+        distances = np.arange(d) - index[..., np.newaxis]
+        slopes = np.where(np.abs(distances) < 1, np.sign(distances), 0) * (np.abs(index[..., np.newaxis]) + 1) / 2
         terms = terms + np.abs(_sample_linearly(input, [*weights[:axis], slopes, *weights[axis + 1 :]]))
     result = WithTerms(to_result_shape(_sample_linearly(input, weights)), to_result_shape(terms))
     return PartlySpecified(result, to_result_shape(_has_certain_parts(input, indices)))

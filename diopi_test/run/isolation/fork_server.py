@@ -181,13 +181,13 @@ class ForkServer:
     """A process that has imported every module and forks workers. All of them end with the parent."""
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            words = [json.dumps(sys.path), str(theirs.fileno()), str(os.getpid())]
+        parent_socket, child_socket = socket.socketpair()
+        with child_socket:
+            words = [json.dumps(sys.path), str(child_socket.fileno()), str(os.getpid())]
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, *words], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                [sys.executable, "-c", _BOOTSTRAP, *words], pass_fds=[child_socket.fileno()], stdin=subprocess.DEVNULL
             )
-        self._control = ours
+        self._control = parent_socket
         self._reader = MessageReader()
         self._messages: deque[dict[str, Any]] = deque()
 
@@ -197,17 +197,17 @@ class ForkServer:
 
     def start(self, vendor: str, options: CaseOptions) -> WorkerProcess:
         """Start a worker for a vendor; raise ForkServerError if the fork server has ended."""
-        ours, theirs = socket.socketpair()
+        parent_socket, child_socket = socket.socketpair()
         output = _new_output()
         try:
-            with theirs:
+            with child_socket:
                 command = frame({"start": [vendor, to_json(options)]})
-                number = self._started(command, [theirs.fileno(), output])
+                number = self._started(command, [child_socket.fileno(), output])
         except BaseException:
-            ours.close()
+            parent_socket.close()
             os.close(output)
             raise
-        return WorkerProcess(number, ours, output)
+        return WorkerProcess(number, parent_socket, output)
 
     def _started(self, command: bytes, files: Sequence[int]) -> int:
         """Return the number of the process that the fork server starts for a command.

@@ -43,17 +43,17 @@ class Repetition:
     attempts: int = 1
     cause: str = ""
 
-    def resolve(self, alone: Outcome) -> Outcome:
+    def resolve(self, repetition: Outcome) -> Outcome:
         """Return the final outcome of the case: `flaky` if the first attempt failed and the repetition did not.
 
         Args:
-            alone: The outcome of the repetition, in which the case was the first one of a new process.
+            repetition: The outcome of the repetition, in which the case was the first one of a new process.
         """
-        if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
-            ran = f"in a process in which {self.preceding} had run before" if self.attempts == 1 else "at first"
-            text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
+        if repetition.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
+            circumstances = f"in a process in which {self.preceding} had run before" if self.attempts == 1 else "at first"
+            text = f"{self.before.verdict} {circumstances} ({self.before.message}), {repetition.verdict} alone"
             return replace(self.before, verdict=Verdict.flaky, message=text, timing=None, preceding_case=self.preceding)
-        return alone
+        return repetition
 
 
 @final

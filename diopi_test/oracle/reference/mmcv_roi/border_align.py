@@ -41,10 +41,10 @@ def _border_points(boxes: Array, pool_size: int) -> tuple[Coordinate, Coordinate
     """
     x1, y1, x2, y2 = boxes.T
     fraction = np.arange(pool_size + 1) / pool_size
-    across, down = ((high - low)[:, np.newaxis] * fraction for low, high in ((x1, x2), (y1, y2)))
+    x_offsets, y_offsets = ((high - low)[:, np.newaxis] * fraction for low, high in ((x1, x2), (y1, y2)))
     x1, y1, x2, y2 = (edge[:, np.newaxis] + 0 * fraction for edge in (x1, y1, x2, y2))
-    y = np.stack([y1, y1 + down, y2, y2 - down], 1)
-    x = np.stack([x1 + across, x1, x2 - across, x2], 1)
+    y = np.stack([y1, y1 + y_offsets, y2, y2 - y_offsets], 1)
+    x = np.stack([x1 + x_offsets, x1, x2 - x_offsets, x2], 1)
     corners = np.abs(boxes).max(-1)[:, np.newaxis, np.newaxis]
     return Coordinate(y, 0 * y + 2 * corners), Coordinate(x, 0 * x + 2 * corners)
 
