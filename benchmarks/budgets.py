@@ -41,7 +41,7 @@ console = Console()
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 """The element types in the tables."""
 
-BLUNT = 100
+COARSE_FACTOR = 100
 """A median unit above this number of eps makes a budget blunt."""
 
 UNKNOWN = "the cause is unknown"
@@ -105,7 +105,7 @@ Each row is a function, and each column is a vendor. The number is the largest e
 passed cases of the function. It is at most 1. `-` means that the vendor has no rounded result of this function.
 """
 
-BLUNTEST = """
+COARSEST_TABLE = """
 ## The bluntest budgets
 
 A budget is blunt if it is large relative to the result, because it then accepts large errors. The measure is the median
@@ -161,7 +161,7 @@ def format_share(values: list[float], limit: float) -> str:
 
 def list_bluntest(units: Mapping[str, float]) -> list[tuple[str, float, str]]:
     """Return the results with blunt budgets, the bluntest first: case ID and result, median unit, cause."""
-    blunt = sorted(((name, unit) for name, unit in units.items() if unit > BLUNT), key=lambda item: -item[1])
+    blunt = sorted(((name, unit) for name, unit in units.items() if unit > COARSE_FACTOR), key=lambda item: -item[1])
     return [(name, unit, cause_of(name)) for name, unit in blunt]
 
 
@@ -221,7 +221,7 @@ def render_page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float
             lines.append(row(f"`{function}`", *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)))
     median = np.median(list(units.values()))
     lines += [
-        BLUNTEST.format(count=len(units), median=median),
+        COARSEST_TABLE.format(count=len(units), median=median),
         row("result", "eps", "cause"),
         row("---", "---:", "---"),
     ]

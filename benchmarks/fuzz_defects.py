@@ -58,7 +58,7 @@ def search(name: str, seed: int, limit: int) -> tuple[float, float]:
                 if hunt.statistics[function].legal >= limit:
                     raise CallLimitError
 
-            hunt = Search(trials=trials, seed=seed, until=math.inf, report=end, check=check)
+            hunt = Search(trials=trials, seed=seed, deadline=math.inf, report=end, check=check)
             hunt.run([function])
     except CallLimitError:
         return math.inf, math.inf

@@ -46,7 +46,7 @@ shown();"""
 Its arguments are the name of the filter and its value.
 """
 
-GO = f"""{VISIBLE}
+NAVIGATE = f"""{VISIBLE}
 const start = performance.now();
 location.hash = arguments[0];
 shown();"""
@@ -90,7 +90,10 @@ def measure_in_browser(page: Path) -> Iterator[tuple[str, float]]:
             yield step, median(float(driver.execute_async_script(FILTER, field, value)) for value in values)
         names = ["diopiAdd", "diopiMm", "diopiSoftmax", "diopiRelu", "diopiSort"]
         addresses = [f"#/function?name={name}" for name in names]
-        yield "a function's page", median(float(driver.execute_async_script(GO, address)) for address in addresses)
+        yield (
+            "a function's page",
+            median(float(driver.execute_async_script(NAVIGATE, address)) for address in addresses),
+        )
 
 
 @click.command()

@@ -99,7 +99,7 @@ class Score:
         """Add the outcome of a call. An element type that the vendor lacks is not a difference."""
         ratios = [finding.ratio for finding in outcome.check_results if finding.ratio is not None]
         if outcome.verdict is Verdict.passed:
-            self.agreed += 1
+            self.agreement_count += 1
             self.largest = max(self.largest, *ratios, 0.0)
         elif outcome.verdict in (Verdict.unsupported, Verdict.not_implemented):
             self.unsupported += 1
@@ -110,7 +110,7 @@ class Score:
     @property
     def cells(self) -> Sequence[str]:
         """The cells of the table."""
-        return str(self.agreed), str(self.differed), str(self.unsupported), f"{self.largest:.3f}"
+        return str(self.agreement_count), str(self.differed), str(self.unsupported), f"{self.largest:.3f}"
 
 
 def score(trials: TrialRunner, calls: Sequence[BaselineCase]) -> Score:

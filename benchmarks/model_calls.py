@@ -193,7 +193,12 @@ ALPHA = (16, 400, 121)
 WINDOW = ((3, 3), (2, 2), (1, 1))
 UNROLLED = ((3, 3), (1, 1), (1, 1), (1, 1))
 ADAM = (None, 1e-3, 0.9, 0.999, 1e-8, 0.01, 7, False)
-ALIGNED = (RandomTensor(_log_probs), integers(47, 16, 60, low=1), integers(401, 16, low=400), integers(61, 16, low=60))
+ALIGNED_ARGUMENTS = (
+    RandomTensor(_log_probs),
+    integers(47, 16, 60, low=1),
+    integers(401, 16, low=400),
+    integers(61, 16, low=60),
+)
 LOSS = (f(*LOGITS), integers(32003, 1024), None, Reduction.mean, -100)
 LOSS_GRADIENT = u(low=1)
 
@@ -321,12 +326,18 @@ FURTHER_CALLS: list[tuple[str, str, Sequence[Any]]] = [
     ("CrossEntropyLossBackward", "vocabulary", [out(*LOGITS), LOSS_GRADIENT, *LOSS, 0.0]),
     ("CrossEntropyLossBackward", "smoothed", [out(*LOGITS), LOSS_GRADIENT, *LOSS, 0.1]),
     ("NLLLossBackward", "vocabulary", [out(*LOGITS), LOSS_GRADIENT, *LOSS]),
-    ("CTCLoss", "speech", [out(), out(16), out(*ALPHA), *ALIGNED, 0, Reduction.mean, False]),
+    ("CTCLoss", "speech", [out(), out(16), out(*ALPHA), *ALIGNED_ARGUMENTS, 0, Reduction.mean, False]),
     (
         "CTCLossBackward",
         "speech",
         [
-            *(out(400, 16, 47), LOSS_GRADIENT, *ALIGNED, u(16, low=500, high=501), u(*ALPHA, low=-500, high=-499)),
+            *(
+                out(400, 16, 47),
+                LOSS_GRADIENT,
+                *ALIGNED_ARGUMENTS,
+                u(16, low=500, high=501),
+                u(*ALPHA, low=-500, high=-499),
+            ),
             *(0, Reduction.mean, False),
         ],
     ),

@@ -133,7 +133,11 @@ def device_add(rounds: int, calls: int = 20) -> Table:
         )
     operator_call, vendor_call = (1e6 * seconds / calls for seconds in durations)
     table = Table("µs", "", title=f"an add of {call_overhead.ELEMENTS} elements on the device")
-    for label, time in (("operator", operator_call), ("the vendor's call", vendor_call), ("difference", operator_call - vendor_call)):
+    for label, time in (
+        ("operator", operator_call),
+        ("the vendor's call", vendor_call),
+        ("difference", operator_call - vendor_call),
+    ):
         table.add_row(label, f"{time:.1f}")
     return table
 

@@ -26,7 +26,7 @@ from diopi_torch.operators import OperatorKernel
 CALLS = 300
 """The number of calls in a round, except for calls that are compared."""
 
-COMPARED = 3
+COMPARED_CALLS = 3
 """The number of calls in a round of calls that are compared."""
 
 
@@ -55,19 +55,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=50)
     rounds = parser.parse_args().rounds
     x = torch.ones(4, device="diopi")
-    took: dict[str, list[float]] = {"without": [], "off": [], "after": [], "compared": []}
+    seconds_by_mode: dict[str, list[float]] = {"without": [], "off": [], "after": [], "compared": []}
     add = lambda: torch.add(x, x)  # noqa: E731  # one expression, called in all ways
     seconds(add, CALLS)
     for way in ("off", "after"):
         for _ in range(rounds):
             with kernels_without_tools():
-                took["without"].append(seconds(add, CALLS))
-            took[way].append(seconds(add, CALLS))
+                seconds_by_mode["without"].append(seconds(add, CALLS))
+            seconds_by_mode[way].append(seconds(add, CALLS))
         with diopi_torch.autocompare("add.Tensor", quiet=True):
             add()  # the first comparison imports the modules that it needs
-            took["compared"].append(seconds(add, COMPARED))
-    least = median(took["without"])
-    for way, times in took.items():
+            seconds_by_mode["compared"].append(seconds(add, COMPARED_CALLS))
+    least = median(seconds_by_mode["without"])
+    for way, times in seconds_by_mode.items():
         print(f"{way:10}{1e6 * median(times):10.1f} µs {median(times) / least:10.3f}")
 
 

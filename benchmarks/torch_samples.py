@@ -123,7 +123,9 @@ def check(operator: Any, sample: Any) -> SampleOutcome | None:
         expected_with_other_seed = outcome(operator, sample, "cpu", seed=1)
     except Exception:
         return None
-    return SampleOutcome(_compare_with_cpu(operator, sample, expected, expected_with_other_seed), not called.names.isdisjoint(kernels()))
+    return SampleOutcome(
+        _compare_with_cpu(operator, sample, expected, expected_with_other_seed), not called.names.isdisjoint(kernels())
+    )
 
 
 def _compare_with_cpu(operator: Any, sample: Any, expected: Any, expected_with_other_seed: Any) -> str:

@@ -121,7 +121,7 @@ def _transpose(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     return Dependence(axis=equation.params["permutation"].index(operand.axis), block=operand.block)
 
 
-def _without(equation: Any, operand: Dependence, removed: Sequence[int], action: str) -> Dependence:
+def _remove_axes(equation: Any, operand: Dependence, removed: Sequence[int], action: str) -> Dependence:
     """Return the dependence of `operand` after an operation has removed the axes `removed`.
 
     If the axis of the batch is among them, the result mixes samples. `action` is the verb in the reason.
@@ -136,12 +136,12 @@ def _without(equation: Any, operand: Dependence, removed: Sequence[int], action:
 def _reduce(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of a reduction. It mixes samples if it reduces the axis of the batch."""
     axes = equation.params["axes" if "axes" in equation.params else "dimensions"]
-    return _without(equation, elementwise(equation, operands), axes, "reduces")
+    return _remove_axes(equation, elementwise(equation, operands), axes, "reduces")
 
 
 def _squeeze(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence after axes of size 1 were removed."""
-    return _without(equation, operands[0], equation.params["dimensions"], "removes")
+    return _remove_axes(equation, operands[0], equation.params["dimensions"], "removes")
 
 
 def _axis_rule(parameter: str, action: str, *, is_certain: bool = True) -> Rule:

@@ -59,7 +59,7 @@ def _follow(closed: Any, arguments: Sequence[Dependence]) -> list[Dependence]:
 def _apply(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     """Return the dependence of the results of an operation."""
     name, count = equation.primitive.name, len(equation.outvars)
-    inner = next((equation.params[key] for key in _CALLED if key in equation.params), None)
+    inner = next((equation.params[key] for key in _PROGRAM_PARAMETERS if key in equation.params), None)
     if name in _CALLS and inner is not None:
         return _follow(inner, operands)
     if mixing := find_mixing(operands):
@@ -110,7 +110,7 @@ def _repeat(step: Callable[[list[Dependence]], list[Dependence]], carried: Seque
     return values
 
 
-def _while(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
+def _loop(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     """Return the dependence of the results of a loop.
 
     The results may mix samples if the condition of the loop depends on a sample.
@@ -151,7 +151,7 @@ def _scan(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     ]
 
 
-_CALLED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+_PROGRAM_PARAMETERS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 """The parameters that contain the jaxpr of a called function."""
 
 _CALLS = frozenset(
@@ -165,6 +165,6 @@ _CALLS = frozenset(
 _CONTROL_FLOW: Mapping[str, Callable[[Any, Sequence[Dependence]], list[Dependence]]] = {
     "cond": _branch,
     "scan": _scan,
-    "while": _while,
+    "while": _loop,
 }
 """Operations that call functions under conditions or repeatedly."""

@@ -56,7 +56,7 @@ class AtMostOne(Fact):
 
 
 @dataclass(frozen=True)
-class Below(Fact):
+class LessThanSize(Fact):
     """The number is less than the size of an axis of another argument."""
 
     SENTENCE = "The number is less than the size of axis {axis} of `{tensor}`."
@@ -278,7 +278,7 @@ class MayAlias(Fact):
 
 
 @dataclass(frozen=True)
-class Apart(Fact):
+class AwayFromBoundary(Fact):
     """The caller does not pass values of `argument` here: they would lie on a boundary, where rounding decides."""
 
     SENTENCE = "Values of `{argument}` are not passed here: they would lie on a boundary, where rounding decides."

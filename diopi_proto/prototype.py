@@ -268,7 +268,7 @@ class Prototype:
         return self.guarantee
 
     def infer(
-        self, result: str, arguments: Mapping[str, Any], entry: int | None = None, otherwise: Dtype | None = None
+        self, result: str, arguments: Mapping[str, Any], entry: int | None = None, default: Dtype | None = None
     ) -> Dtype | None:
         """Return the element type that the standard specifies for `result` in a call with these arguments.
 
@@ -282,15 +282,15 @@ class Prototype:
             entry: the index of the entry, if the result is an array of tensors. Its type depends on the entry with this
                 index in the first array of inputs, if there is one. The type of a single result depends on the single
                 tensors, if there are any.
-            otherwise: the type of the input, used if the call has no input tensor.
+            default: the type of the input, used if the call has no input tensor.
 
         Returns:
-            The element type; None if the call has no input tensor and `otherwise` is None.
+            The element type; None if the call has no input tensor and `default` is None.
         """
         if result in self._updated_arguments:
             tensors = arguments[result] if entry is None else arguments[result][entry]
             return Dtype.int64 if self.parameter(result).annotation is InOutSize else Dtype(tensors.dtype)
-        inputs = self._input_dtypes(arguments, entry) or (() if otherwise is None else (otherwise,))
+        inputs = self._input_dtypes(arguments, entry) or (() if default is None else (default,))
         kinds = tuple(_kind(arguments[p.name]) for p in self.numbers if arguments[p.name] is not None)
         return _apply_rule(self.rule_of(result, entry), inputs, kinds) if inputs else None
 

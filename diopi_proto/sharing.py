@@ -6,7 +6,7 @@ Reading never conflicts with reading, so the values decide: they must be valid f
 - Integers and truth values may do so in functions that compute each element of the result from the elements at the same
   position. In all other functions, they are positions, lengths or masks, whose values depend on other arguments.
 - Starts of sequences may be shared if they are equal, as in self-attention, where queries and keys are the same rows.
-- The fact `Apart` excludes inputs whose equal values have no determined result.
+- The fact `AwayFromBoundary` excludes inputs whose equal values have no determined result.
 - If a function has inputs that are gradients of results, one of the two inputs is such a gradient. It may have any
   value. The other inputs must match the results of the forward function.
 """
@@ -19,7 +19,7 @@ from functools import cache
 from itertools import combinations
 
 from diopi_proto.dtypes import category
-from diopi_proto.facts import Apart, OnHost, SequenceStarts
+from diopi_proto.facts import AwayFromBoundary, OnHost, SequenceStarts
 from diopi_proto.parameters import Parameter, Role, SparseIn
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -68,7 +68,9 @@ def _make_pairs(prototype: Prototype, inputs: list[Parameter], gradients: frozen
         if len(divided) == len(names):
             yield InputPair(first=names[0], second=names[1], sources=names[:1], all_dtypes=True, divided=divided)
             continue
-        are_apart = any(fact.argument in names for p in (first, second) for fact in p.facts if isinstance(fact, Apart))
+        are_apart = any(
+            fact.argument in names for p in (first, second) for fact in p.facts if isinstance(fact, AwayFromBoundary)
+        )
         if are_apart or (gradients and gradients.isdisjoint(names)):
             continue
         sources = [name for name in reversed(names) if name not in gradients] or list(reversed(names))

@@ -35,7 +35,7 @@ BACKEND = "dicl"
 KEY = "PrivateUse1"
 """PyTorch's dispatch key for kernels of the device."""
 
-_READ = frozenset({"input", "input_tensor", "input_tensors", "inputs", "input_list"})
+_INPUT_PARAMETERS = frozenset({"input", "input_tensor", "input_tensors", "inputs", "input_list"})
 """Names of arguments that a collective does not write; the schemas do not contain this information."""
 
 _SENDS = frozenset({"send", "barrier"})
@@ -94,7 +94,7 @@ def _run_collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
         return _run_with_vendor(client, operator, name, arguments, args[0])
     _check_supported(name, arguments)
     exchange = _CollectiveTransfer(args[0])
-    sent = [exchange.send_to_host(value, writes=key not in _READ) for key, value in arguments.items()]
+    sent = [exchange.send_to_host(value, writes=key not in _INPUT_PARAMETERS) for key, value in arguments.items()]
     returned = operator(*(tree_map_only(torch.Tensor, _flatten, sent) if name in _OF_ONE_TENSOR else sent))
     if name in _SENDS:
         return returned

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from diopi_torch.compare.session import ComparisonSession
     from diopi_torch.compare.watch.session import Watch
 
-ALL = ".*"
+ALL_OPERATORS = ".*"
 """Matches every operator that functions implement."""
 
 
 def autocompare(
-    operators: str = ALL, *, report: str | os.PathLike[str] | None = None, quiet: bool = False
+    operators: str = ALL_OPERATORS, *, report: str | os.PathLike[str] | None = None, quiet: bool = False
 ) -> ComparisonSession:
     """Compare calls of operators with the CPU's results until the returned session is closed.
 
@@ -43,7 +43,7 @@ def autocompare(
     )
 
 
-def capture(folder: str | os.PathLike[str], operators: str = ALL) -> Capture:
+def capture(folder: str | os.PathLike[str], operators: str = ALL_OPERATORS) -> Capture:
     """Store calls of operators as cases until the returned capture is closed.
 
     If calls differ only in their values, only the first one is stored. Errors are those of `autocompare`.

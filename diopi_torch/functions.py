@@ -37,7 +37,7 @@ _outside = torch._C._ForceDispatchKeyGuard
 _SUCCESS = Error.Success
 """The code of success; this name is found faster than the attribute of the enumeration."""
 
-_NOTHING: Mapping[str, Any] = {}
+_NO_RESULTS: Mapping[str, Any] = {}
 """The results of a call for which the vendor allocates no tensors."""
 
 
@@ -211,7 +211,7 @@ class PreparedCall:
                 code = device.vendor.call(self.function, context, *arguments)
             if code is not _SUCCESS:
                 raise make_error(device, self.function, code)
-            return self._read_boxes(arguments) if self._boxes else _NOTHING
+            return self._read_boxes(arguments) if self._boxes else _NO_RESULTS
         finally:
             if context.has_required:
                 stream.end_context()

@@ -264,19 +264,21 @@ class UniqueKernel(OperatorKernel):
     def _build_plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
         """Return a plan in which the vendor allocates the distinct elements and, if requested, the counts."""
         shape, axis = named["self"].shape, named.get("dim")
-        wants = {name: axis is not None or named[name] for name in ("return_inverse", "return_counts")}
+        is_requested = {name: axis is not None or named[name] for name in ("return_inverse", "return_counts")}
         places = shape if axis is None else (shape[axis],)
         inverse = builder.add_result(layout_of(places, contiguous_strides(places), torch.int64))
-        nothing = builder.add_result(layout_of((0,), (1,), torch.int64))
-        operator = AtenOperator(name=self.row.operator, arguments={**named, **wants}, inplace=False, factory=builder)
+        empty_result = builder.add_result(layout_of((0,), (1,), torch.int64))
+        operator = AtenOperator(
+            name=self.row.operator, arguments={**named, **is_requested}, inplace=False, factory=builder
+        )
         return builder.build(
             operator,
             self.row,
-            [None, inverse if wants["return_inverse"] else None],
+            [None, inverse if is_requested["return_inverse"] else None],
             lambda results: (
                 results[0],
-                inverse if wants["return_inverse"] else nothing,
-                results[1] if wants["return_counts"] else nothing,
+                inverse if is_requested["return_inverse"] else empty_result,
+                results[1] if is_requested["return_counts"] else empty_result,
             ),
         )
 

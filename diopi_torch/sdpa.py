@@ -96,9 +96,9 @@ def attention(
         raise NotImplementedError("attention as one operator has no dropout here")
     scores = _scores(query, key, attn_bias, is_causal, scale)
     result = (scores.softmax(3) @ value.to(scores.dtype)).to(value.dtype)
-    nothing = None, None
+    no_values = None, None
     sizes = query.shape[2], key.shape[2]
-    return result, scores.logsumexp(3), *nothing, *sizes, *nothing, None
+    return result, scores.logsumexp(3), *no_values, *sizes, *no_values, None
 
 
 def attention_backward(

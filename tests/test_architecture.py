@@ -92,8 +92,8 @@ def project_imports(path: Path) -> Iterator[str]:
     """Yield the modules and names of diopi_test that a file imports, as dotted names without that of the package."""
     for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "diopi_test":
-            below = node.module.split(".")[1:]
-            yield from (".".join([*below, alias.name]) for alias in node.names)
+            submodules = node.module.split(".")[1:]
+            yield from (".".join([*submodules, alias.name]) for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (a.name.partition(".")[2] for a in node.names if a.name.startswith("diopi_test."))
 

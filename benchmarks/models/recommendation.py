@@ -129,7 +129,17 @@ class Interest(nn.Module):
     def forward(self, history: Tensor, candidate: Tensor) -> Tensor:
         history_vectors, candidate_vector = self.items(history), self.items(candidate)
         candidate_vectors = candidate_vector.unsqueeze(1).expand_as(history_vectors)
-        weights = self.weight(torch.cat([history_vectors, candidate_vectors, history_vectors - candidate_vectors, history_vectors * candidate_vectors], -1)).squeeze(-1)
+        weights = self.weight(
+            torch.cat(
+                [
+                    history_vectors,
+                    candidate_vectors,
+                    history_vectors - candidate_vectors,
+                    history_vectors * candidate_vectors,
+                ],
+                -1,
+            )
+        ).squeeze(-1)
         shares = weights.masked_fill(history == 0, -1e9).softmax(-1)
         return self.head(torch.cat([(shares.unsqueeze(1) @ history_vectors).squeeze(1), candidate_vector], -1))
 

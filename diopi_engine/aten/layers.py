@@ -123,15 +123,19 @@ def avg_pool(
 def adaptive_avg_pool(x: Array, output_size: Sizes) -> Array:
     """Return the means of `output_size` parts of each spatial axis; the parts may overlap by an element."""
     return _multiply_axes(
-        x, [_averaging_matrix(have, want) for have, want in zip(x.shape[-len(output_size) :], output_size, strict=True)]
+        x,
+        [
+            _averaging_matrix(input_size, result_size)
+            for input_size, result_size in zip(x.shape[-len(output_size) :], output_size, strict=True)
+        ],
     )
 
 
-def _averaging_matrix(have: int, want: int) -> np.ndarray[Any, Any]:
-    """Return the matrix (want, have) that averages `want` parts of an axis of `have` elements."""
-    matrix = np.zeros((want, have))
-    for n in range(want):
-        start, end = n * have // want, -(-(n + 1) * have // want)
+def _averaging_matrix(input_size: int, result_size: int) -> np.ndarray[Any, Any]:
+    """Return the matrix (result_size, input_size) that averages `result_size` parts of an axis."""
+    matrix = np.zeros((result_size, input_size))
+    for n in range(result_size):
+        start, end = n * input_size // result_size, -(-(n + 1) * input_size // result_size)
         matrix[n, start:end] = 1 / (end - start)
     return matrix
 
@@ -149,7 +153,13 @@ def upsample_linear(x: Array, output_size: Sizes | None, align_corners: bool, sc
     sizes = _output_sizes(x, output_size, scales)
     steps = scales if scales and output_size is None else [None] * len(sizes)
     axes_of = zip(x.shape[2:], sizes, steps, strict=True)
-    return _multiply_axes(x, [_interpolation_matrix(have, want, align_corners, scale) for have, want, scale in axes_of])
+    return _multiply_axes(
+        x,
+        [
+            _interpolation_matrix(input_size, result_size, align_corners, scale)
+            for input_size, result_size, scale in axes_of
+        ],
+    )
 
 
 def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Sizes:
@@ -159,24 +169,26 @@ def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] |
     return [int(size * scale) for size, scale in zip(x.shape[2:], scales or (), strict=True)]
 
 
-def _interpolation_matrix(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """Return the matrix (want, have) that interpolates `want` elements linearly from an axis of `have` elements.
+def _interpolation_matrix(
+    input_size: int, result_size: int, align_corners: bool, scale: float | None
+) -> np.ndarray[Any, Any]:
+    """Return the matrix (result_size, input_size) that interpolates an axis linearly.
 
     Args:
-        have: The number of elements of the axis.
-        want: The number of elements of the result.
+        input_size: The number of elements of the axis.
+        result_size: The number of elements of the result.
         align_corners: Whether the first and last elements of both axes coincide.
-        scale: The number of result elements per element; None for want / have. It has no effect if `align_corners`.
+        scale: The number of result elements per element; None for result_size / input_size. It has no effect if `align_corners`.
     """
-    positions = np.arange(want, dtype=np.float64)
+    positions = np.arange(result_size, dtype=np.float64)
     if align_corners:
-        positions *= (have - 1) / max(want - 1, 1)
+        positions *= (input_size - 1) / max(result_size - 1, 1)
     else:
-        positions = np.maximum((positions + 0.5) * (1 / scale if scale else have / want) - 0.5, 0)
-    lower = np.minimum(positions.astype(int), have - 1)
-    matrix, rows, part = np.zeros((want, have)), np.arange(want), positions - lower
+        positions = np.maximum((positions + 0.5) * (1 / scale if scale else input_size / result_size) - 0.5, 0)
+    lower = np.minimum(positions.astype(int), input_size - 1)
+    matrix, rows, part = np.zeros((result_size, input_size)), np.arange(result_size), positions - lower
     np.add.at(matrix, (rows, lower), 1 - part)
-    np.add.at(matrix, (rows, np.minimum(lower + 1, have - 1)), part)
+    np.add.at(matrix, (rows, np.minimum(lower + 1, input_size - 1)), part)
     return matrix
 
 
@@ -187,9 +199,11 @@ def upsample_nearest(x: Array, output_size: Sizes | None, scales: Sequence[float
     The step is 1 / scale if scales are passed, otherwise the old size / the new size.
     """
     sizes = _output_sizes(x, output_size, scales)
-    for axis, (have, want) in enumerate(zip(x.shape[2:], sizes, strict=True), 2):
-        step = 1 / scales[axis - 2] if scales and output_size is None else have / want
-        positions = np.minimum((np.arange(want, dtype=np.float32) * np.float32(step)).astype(int), have - 1)
+    for axis, (input_size, result_size) in enumerate(zip(x.shape[2:], sizes, strict=True), 2):
+        step = 1 / scales[axis - 2] if scales and output_size is None else input_size / result_size
+        positions = np.minimum(
+            (np.arange(result_size, dtype=np.float32) * np.float32(step)).astype(int), input_size - 1
+        )
         x = jnp.take(x, positions, axis)
     return x
 

@@ -30,11 +30,12 @@ def permute(x: Array, dims: Sequence[int]) -> Array:
 @operator("expand")
 def expand(x: Array, size: Sequence[Any], implicit: bool = False) -> Array:
     """Return x, broadcast to `size`; −1 keeps the size of an axis."""
-    added = len(size) - x.ndim
+    new_axes = len(size) - x.ndim
     shape = (
-        have if isinstance(want, int) and want == -1 else want for want, have in zip(size[added:], x.shape, strict=True)
+        old_length if isinstance(new_length, int) and new_length == -1 else new_length
+        for new_length, old_length in zip(size[new_axes:], x.shape, strict=True)
     )
-    return jnp.broadcast_to(x, (*size[:added], *shape))
+    return jnp.broadcast_to(x, (*size[:new_axes], *shape))
 
 
 @operator("unsqueeze")

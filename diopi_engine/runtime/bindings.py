@@ -88,7 +88,8 @@ def _tensor_bytes(tensor: RuntimeTensor, context: ExecutionContext, binding: Bin
         )
     dtype, _, shape = tensor.description
     fits = len(shape) == len(binding.shape) and all(
-        have >= batch if want is None else have == want for have, want in zip(shape, binding.shape, strict=True)
+        length >= batch if expected_length is None else length == expected_length
+        for length, expected_length in zip(shape, binding.shape, strict=True)
     )
     if dtype.name.lower() != binding.dtype or not fits:
         raise InterfaceError(

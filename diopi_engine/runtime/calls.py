@@ -303,8 +303,8 @@ def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
             for control in manifest.scheme
             if control.virtual_device == manifest.control.virtual_device
         ]
-        together = len({core for mask in masks for core in cores.core_numbers(mask)})
-        copies = max(engine.device.cores.count // together, 1)
+        shared_core_count = len({core for mask in masks for core in cores.core_numbers(mask)})
+        copies = max(engine.device.cores.count // shared_core_count, 1)
     return manifest.max_batch * copies
 
 

@@ -69,9 +69,9 @@ def differentiable_overlap_areas(a: Array, b: Array) -> Array:
     Returns:
         The areas.
     """
-    swept = lax.stop_gradient(_overlap_slopes(a, b))
+    slopes = lax.stop_gradient(_overlap_slopes(a, b))
     common = lax.stop_gradient(overlap_areas(a, b))
-    return common + (swept * (a - lax.stop_gradient(a))).sum((-2, -1))
+    return common + (slopes * (a - lax.stop_gradient(a))).sum((-2, -1))
 
 
 def _overlap_slopes(a: Array, b: Array) -> Array:

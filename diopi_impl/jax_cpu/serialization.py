@@ -38,8 +38,8 @@ def serialize_program(program: Any, lowered: jax.stages.Lowered) -> bytes:
             libraries, which JAX registers when it lowers a program, or it refers to arrays outside of it.
     """
     executable = program._executable._unloaded_executable
-    outside = program._params.const_args or executable.mut or executable.keepalive or executable.host_callbacks
-    if outside or executable.ordered_effects or executable.unordered_effects or _calls_libraries(lowered):
+    references = program._params.const_args or executable.mut or executable.keepalive or executable.host_callbacks
+    if references or executable.ordered_effects or executable.unordered_effects or _calls_libraries(lowered):
         raise SerializationError("the program refers to arrays or functions outside of it")
     structure = jax.tree.unflatten(program.out_tree, range(program.out_tree.num_leaves))
     description = {

@@ -18,7 +18,7 @@ from diopi_proto.messages import describe_unknown
 SUFFIX = ".numerics.toml"
 """The suffix of the declaration next to a compiled library: `libdiopi_impl.numerics.toml` for `libdiopi_impl.so`."""
 
-_SHIPPED = files("diopi_impl.numerics").joinpath("shipped")
+_DECLARATION_FOLDER = files("diopi_impl.numerics").joinpath("shipped")
 """The folder of the declarations that are part of this package."""
 
 
@@ -80,14 +80,16 @@ def read_numerics_of_library(library: Path) -> Numerics | None:
 @cache
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the declarations that ship, `ieee` first."""
-    names = sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
+    names = sorted(
+        entry.name.removesuffix(".toml") for entry in _DECLARATION_FOLDER.iterdir() if entry.name.endswith(".toml")
+    )
     return tuple(sorted(names, key=lambda name: (name != "ieee", name)))
 
 
 @cache
 def shipped_numerics(name: str) -> Numerics:
     """Return a declaration that ships."""
-    return _parse(_SHIPPED.joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml", default_name=name)
+    return _parse(_DECLARATION_FOLDER.joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml", default_name=name)
 
 
 def check_name(numerics: Numerics, place: str) -> None:

@@ -24,7 +24,7 @@ aten = torch.ops.aten
 Saved = tuple[ResultSpec | None, ...]
 """The shapes and element types of the results, which include saved statistics; None for results that are omitted."""
 
-ALL = [True, True, True]
+ALL_GRADIENTS = [True, True, True]
 """The output mask that requests all three gradients."""
 
 
@@ -75,7 +75,7 @@ def batch_norm_backward(grad_output, input, weight, running_mean, running_var, s
     if input.numel() == 0:  # PyTorch divides by the number of samples, which terminates the process
         return grad_output, torch.zeros_like(weight), torch.zeros_like(weight)
     statistics = _widen_parameters(input, running_mean, running_var, save_mean, save_invstd)
-    return aten.native_batch_norm_backward(grad_output, input, weight, *statistics, training, eps, ALL)
+    return aten.native_batch_norm_backward(grad_output, input, weight, *statistics, training, eps, ALL_GRADIENTS)
 
 
 def _layer_norm(
@@ -102,7 +102,7 @@ def _layer_norm_backward(
     )  # the kernel assumes that they are contiguous
     weight = _weight_or_ones(input, weight, shape)
     bias = torch.zeros_like(weight)  # the kernel computes its gradient only if it is passed
-    return aten.native_layer_norm_backward(grad_output, input, list(shape), mean, rstd, weight, bias, ALL)
+    return aten.native_layer_norm_backward(grad_output, input, list(shape), mean, rstd, weight, bias, ALL_GRADIENTS)
 
 
 @vendor.implements("diopiLayerNorm")
@@ -151,7 +151,7 @@ def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
     weight = _weight_or_ones(input, weight, input.shape[1:2])
     sizes = _group_sizes(input)
     dy, x = grad_output.contiguous(), input.contiguous()
-    return aten.native_group_norm_backward(dy, x, mean, rstd, weight, *sizes, num_groups, ALL)
+    return aten.native_group_norm_backward(dy, x, mean, rstd, weight, *sizes, num_groups, ALL_GRADIENTS)
 
 
 def _instance_norm(input: Tensor, scale: Tensor, bias: Tensor, axis: int, eps: float) -> Tensor:

@@ -46,7 +46,7 @@ from typing import Annotated
 from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import all_dtypes, constant, index, narrow, same, same_as_input, single, truth
 from diopi_proto.dtypes import boolean as flags
-from diopi_proto.facts import AtLeast, Below, CountsEntries, HoldsTruth, OneOf, SizeOf, SizesFollow
+from diopi_proto.facts import AtLeast, LessThanSize, CountsEntries, HoldsTruth, OneOf, SizeOf, SizesFollow
 from diopi_proto.ignored import Ignored, Read, negative
 from diopi_proto.parameters import (
     Context,
@@ -195,7 +195,7 @@ def diopiFusedContextAttentionInp(
     fusion_level: i64,
     key_cache: InOut,
     value_cache: SizedInOut,
-    layer_id: Annotated[i64, Below("key_cache", 0)],
+    layer_id: Annotated[i64, LessThanSize("key_cache", 0)],
     local_head_num: i64,
     local_kv_head_num: Annotated[i64, SizeOf("key_cache", 2)],
     size_per_head: Annotated[i64, SizeOf("key_cache", 4)],
@@ -251,7 +251,7 @@ def diopiFusedDecoderAttentionInp(
     total_padding_tokens: Sized | None,
     sequence_lengths: Sized,
     step: i64,
-    layer_id: Annotated[i64, Below("key_cache", 0)],
+    layer_id: Annotated[i64, LessThanSize("key_cache", 0)],
     local_head_num: i64,
     local_kv_head_num: Annotated[i64, SizeOf("key_cache", 2)],
     size_per_head: Annotated[i64, SizeOf("key_cache", 4)],

@@ -17,7 +17,7 @@ from typing import Annotated
 
 from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index, index32, numeric, promoted, real, same_as_input, wide
-from diopi_proto.facts import AtLeast, AtMostOne, Below, ExcludesNumbers, LengthsWithin, SizesFollow
+from diopi_proto.facts import AtLeast, AtMostOne, LessThanSize, ExcludesNumbers, LengthsWithin, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Broadcast, Context, In, MutableIn, NonNegative, Out, Sized, boolean, f32, f64, i64
 from diopi_proto.types import Dtype, Reduction
@@ -52,7 +52,7 @@ IGNORES_IGNORE_INDEX = Ignored(("ignore_index",), "probabilities name no class",
 LABEL_DTYPES = {"targets": index, "input_lengths": index, "target_lengths": index}
 """The element types of labels and their lengths."""
 
-Blank = Annotated[i64, AtLeast(0), Below("log_probs", 2)]
+Blank = Annotated[i64, AtLeast(0), LessThanSize("log_probs", 2)]
 """The class of the blank, less than the number of classes."""
 
 InputLengths = Annotated[In, SizesFollow(), LengthsWithin("log_probs", 0)]

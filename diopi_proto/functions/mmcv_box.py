@@ -19,7 +19,7 @@ from typing import Annotated
 
 from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index, index32, index64, position, position32, single, wide
-from diopi_proto.facts import Apart, HoldsTruth, OneOf, SizesFollow
+from diopi_proto.facts import AwayFromBoundary, HoldsTruth, OneOf, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NewOut, Out, Sized, boolean, f32, f64, i64
 from diopi_proto.types import Dtype
@@ -27,7 +27,7 @@ from diopi_proto.types import Dtype
 OverlapMode = Annotated[i64, OneOf((0, 1))]
 """The divisor of an overlap: 0 is the union of the boxes, 1 is the area of the first box."""
 
-Polygons = Annotated[In, SizesFollow(), Apart("points")]
+Polygons = Annotated[In, SizesFollow(), AwayFromBoundary("points")]
 """Polygons whose corners are none of `points`, because rounding decides on which side a corner lies."""
 
 

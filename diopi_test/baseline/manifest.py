@@ -31,7 +31,7 @@ LIMIT = 64 * 2**20
 _SEAL = "sha256"
 """The last key of the manifest's object, whose value is the digest of all bytes before it."""
 
-_OMITTED = {"omit_default": True}
+_OMIT_DEFAULT = {"omit_default": True}
 """Metadata of a field that is not written if it has its default value, to keep the manifest small."""
 
 
@@ -47,9 +47,9 @@ class ListedCase:
     """
 
     label: str
-    dtype: Dtype | None = field(default=None, metadata=_OMITTED)
-    class_: CaseClass = field(default=CaseClass.basic, metadata=_OMITTED)
-    base: str = field(default="", metadata=_OMITTED)
+    dtype: Dtype | None = field(default=None, metadata=_OMIT_DEFAULT)
+    class_: CaseClass = field(default=CaseClass.basic, metadata=_OMIT_DEFAULT)
+    base: str = field(default="", metadata=_OMIT_DEFAULT)
 
 
 @dataclass(frozen=True, kw_only=True)

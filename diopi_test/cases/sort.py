@@ -347,10 +347,10 @@ register(
     non_discriminating={"length-one": SINGLE_POSITION_REASON},
 )
 
-MATRIX_POSITIONS = positions(4, 6, below=6, distinct_along=1)
+MATRIX_POSITIONS = positions(4, 6, end=6, distinct_along=1)
 """A tensor of 4 rows of positions. Each row is a permutation of 0 to 5."""
 
-CUBE_POSITIONS = positions(3, 5, 4, below=5, distinct_along=1, layout=transposed)
+CUBE_POSITIONS = positions(3, 5, 4, end=5, distinct_along=1, layout=transposed)
 """A transposed tensor of positions, with permutations of 0 to 4 along axis 1."""
 
 
@@ -382,14 +382,14 @@ def sorted_rows(rows: int, length: int) -> AxisSort:
     Returns:
         The sizes.
     """
-    return AxisSort((rows, length), 1, positions(rows, length, below=length, distinct_along=1))
+    return AxisSort((rows, length), 1, positions(rows, length, end=length, distinct_along=1))
 
 
 SORT_BACKWARD = (
     CaseTemplate("rows", AxisSort((4, 6), 1, MATRIX_POSITIONS), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("maxima", AxisSort((4, 6), 0, literal([3, 0, 2, 2, 1, 0]), keepdim=False), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("inner", AxisSort((3, 5, 4), -2, CUBE_POSITIONS), **STRIDED_IN_ALL_DTYPES),
-    CaseTemplate("topk", AxisSort((7, 3), 0, positions(4, 3, below=7, distinct_along=0)), **TRANSPOSED_IN_ALL_DTYPES),
+    CaseTemplate("topk", AxisSort((7, 3), 0, positions(4, 3, end=7, distinct_along=0)), **TRANSPOSED_IN_ALL_DTYPES),
     CaseTemplate("maxima-of-last", AxisSort((3, 4), -1, literal([3, 0, 2]), keepdim=False), layout=strided),
     CaseTemplate(
         "maxima-of-inner", AxisSort((2, 4, 3), 1, literal([[3, 0, 2], [1, 1, 0]], layout=transposed), keepdim=False)
@@ -397,17 +397,17 @@ SORT_BACKWARD = (
     CaseTemplate("maxima-of-first-of-4", AxisSort((3, 2, 1, 2), -4, literal([[[2, 0]], [[1, 1]]]), keepdim=False)),
     CaseTemplate("kept-maxima", AxisSort((2, 4, 3), -2, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
     CaseTemplate("maximum", AxisSort((5,), 0, literal(3), keepdim=False)),
-    CaseTemplate("cube", AxisSort((4, 4, 4), -2, positions(4, 4, 4, below=4, distinct_along=1))),
-    CaseTemplate("cube-first", AxisSort((4, 4, 4), 0, positions(4, 4, 4, below=4, distinct_along=0))),
+    CaseTemplate("cube", AxisSort((4, 4, 4), -2, positions(4, 4, 4, end=4, distinct_along=1))),
+    CaseTemplate("cube-first", AxisSort((4, 4, 4), 0, positions(4, 4, 4, end=4, distinct_along=0))),
     CaseTemplate("maxima-of-cube", AxisSort((4, 4, 4), -2, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2), keepdim=False)),
-    CaseTemplate("vector", AxisSort((6,), -1, positions(6, below=6, distinct_along=0, layout=strided))),
-    CaseTemplate("int32", AxisSort((4, 6), 1, positions(4, 6, below=6, distinct_along=1, dtype=Dtype.int32))),
+    CaseTemplate("vector", AxisSort((6,), -1, positions(6, end=6, distinct_along=0, layout=strided))),
+    CaseTemplate("int32", AxisSort((4, 6), 1, positions(4, 6, end=6, distinct_along=1, dtype=Dtype.int32))),
     CaseTemplate("number", AxisSort((), 0, literal(0))),
     CaseTemplate("maximum-of-number", AxisSort((), -1, literal(0), keepdim=False)),
-    CaseTemplate("nothing-taken", AxisSort((4, 3), 1, positions(4, 0, below=3, distinct_along=1))),
-    CaseTemplate("no-rows", AxisSort((0, 3), 1, positions(0, 3, below=3, distinct_along=1))),
-    CaseTemplate("rows-of-16", AxisSort((4, 16), 1, positions(4, 16, below=16, distinct_along=1))),
-    CaseTemplate("long", AxisSort((1031,), 0, positions(515, below=1031, distinct_along=0))),
+    CaseTemplate("nothing-taken", AxisSort((4, 3), 1, positions(4, 0, end=3, distinct_along=1))),
+    CaseTemplate("no-rows", AxisSort((0, 3), 1, positions(0, 3, end=3, distinct_along=1))),
+    CaseTemplate("rows-of-16", AxisSort((4, 16), 1, positions(4, 16, end=16, distinct_along=1))),
+    CaseTemplate("long", AxisSort((1031,), 0, positions(515, end=1031, distinct_along=0))),
 )
 """The templates of `diopiSortBackward`, except for the large ones.
 
@@ -415,7 +415,7 @@ The function adds each gradient at the position of its element in the input.
 """
 
 SORT_BACKWARD_ALONG_OTHER_AXES = tuple(
-    CaseTemplate(label, AxisSort(shape, dim, positions(*shape, below=shape[dim], distinct_along=dim)))
+    CaseTemplate(label, AxisSort(shape, dim, positions(*shape, end=shape[dim], distinct_along=dim)))
     for label, shape, dim in untested_axes({(len(t.sizes.shape), t.sizes.axis) for t in SORT_BACKWARD})
 )
 """Templates of `diopiSortBackward` for each axis of ranks 1 to 4 along which no template of `SORT_BACKWARD` works."""

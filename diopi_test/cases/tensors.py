@@ -63,17 +63,17 @@ def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
 
 def positions(
     *shape: int,
-    below: int,
+    end: int,
     low: int = 0,
     distinct_along: int | None = None,
     dtype: Dtype = Dtype.int64,
     layout: Layout = contiguous,
 ) -> TensorSpec:
-    """Return a tensor of random positions in [low, below).
+    """Return a tensor of random positions in [low, end).
 
     Args:
         *shape: The shape of the tensor.
-        below: The end of the range, which is not included.
+        end: The end of the range, which is not included.
         low: The smallest position.
         distinct_along: The axis along which no position is repeated; None allows repetitions. The axis must not be
             longer than the range.
@@ -84,12 +84,12 @@ def positions(
         The tensor.
     """
     if distinct_along is None:
-        return TensorSpec(shape, dtype, integer_values(low, below - 1), layout=layout)
+        return TensorSpec(shape, dtype, integer_values(low, end - 1), layout=layout)
     axis = distinct_along % len(shape)
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         slices = count // max(shape[axis], 1)
-        rows = rng.permuted(np.tile(np.arange(low, below), (slices, 1)), axis=1)[:, : shape[axis]]
+        rows = rng.permuted(np.tile(np.arange(low, end), (slices, 1)), axis=1)[:, : shape[axis]]
         other_lengths = [length for i, length in enumerate(shape) if i != axis]
         return np.moveaxis(rows.reshape(*other_lengths, shape[axis]), -1, axis).reshape(-1)
 

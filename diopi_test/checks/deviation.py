@@ -456,8 +456,8 @@ def _narrowest_range(name: str, is_wrong: Mask, values: FloatArray) -> Region | 
             beyond = measured[~is_wrong & (measured < bound)]
             is_exact = size == len(selected) and beyond.size
             sign = -1 if condition in ("below", "near_zero") else 1
-            outside = sign * float(beyond.max()) if is_exact else None
-            region = Region(parameter=name, condition=condition, inside=sign * bound, outside=outside)
+            bound_outside = sign * float(beyond.max()) if is_exact else None
+            region = Region(parameter=name, condition=condition, inside=sign * bound, outside=bound_outside)
             found.append((size, len(found), region))
     return min(found)[2] if found else None
 

@@ -78,17 +78,17 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
         for case in cases[:MAX_LISTED]:
             was, now = (verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after))
             yield f"{change}: {case.id}: {was} → {now} {case.message}".rstrip()
-        yield from _more(len(cases))
+        yield from _render_omitted_count(len(cases))
     for accuracy in comparison.less_accurate[:MAX_LISTED]:
         yield f"less accurate: {accuracy.id}: {accuracy.before:.3g} → {accuracy.after:.3g} of its budget"
-    yield from _more(len(comparison.less_accurate))
+    yield from _render_omitted_count(len(comparison.less_accurate))
     for time in comparison.slower[:MAX_LISTED]:
         yield f"slower: {time.function}: {' → '.join(time.in_words)}"
-    yield from _more(len(comparison.slower))
+    yield from _render_omitted_count(len(comparison.slower))
     yield ", ".join(f"{number:,} {name}" for name, number in comparison.counts.items() if number) or "no cases"
 
 
-def _more(number: int) -> Iterator[str]:
+def _render_omitted_count(number: int) -> Iterator[str]:
     """Yield a line that states how many entries the list omits."""
     if number > MAX_LISTED:
         yield f"  … and {number - MAX_LISTED:,} more; --json FILE lists them all"

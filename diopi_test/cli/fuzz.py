@@ -112,8 +112,8 @@ def fuzz(
         known = _read_known_failures(failed_in)
         with TrialRunner(vendor, timeout, None if numerics is None else find_numerics(numerics)) as trials:
             description = trials.describe()
-            until = time.monotonic() + 60 * minutes
-            search = Search(trials=trials, seed=seed, until=until, report=partial(_report, writer), known=known)
+            deadline = time.monotonic() + 60 * minutes
+            search = Search(trials=trials, seed=seed, deadline=deadline, report=partial(_report, writer), known=known)
             search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
     options = ["--vendor", vendor, *([] if numerics is None else ["--numerics", numerics])]

@@ -40,7 +40,7 @@ def _network_option(name: str) -> str:
     return f"use {commands or '--level models --model NAME'}; docs/models.md lists the networks"
 
 
-def _always(advice: str) -> Callable[[str], str]:
+def _constant_advice(advice: str) -> Callable[[str], str]:
     """Return a function that returns this advice for every value of an option."""
     return lambda _: advice
 
@@ -55,25 +55,27 @@ ORIGINAL_OPTIONS: Mapping[str, Callable[[str], str]] = {
     "--mode": lambda mode: MODES.get(mode) or "use `diopi-test gen-data` (gen_data) or `diopi-test run` (run_test)",
     "--fname": _function_options,
     "--model_name": _network_option,
-    "--get_model_list": _always(
+    "--get_model_list": _constant_advice(
         "see docs/models.md for the networks; `diopi-test run --level models --list` shows the calls"
     ),
-    "--impl_folder": _always(
+    "--impl_folder": _constant_advice(
         "use --vendor PATH of libdiopi_impl.so; `diopi-test import-config` translates device_configs.py to waivers"
     ),
     "--filter_dtype": lambda name: f"use --dtype no-{name or 'NAME'}, once for each type",
-    "--nhwc": _always("pass it to `diopi-test run`, which needs no other stored data"),
-    "--nhwc_min_dim": _always("omit it: `diopi-test run --nhwc` converts all tensors that have 4 or 5 axes"),
-    "--four_bytes": _always("pass --int32-indices to `diopi-test run`, which needs no other stored data"),
-    "--case_output_dir": _always(_CASE_FILES),
-    "--test_cases_path": _always(_CASE_FILES),
-    "--file_or_dir": _always(_CASE_FILES),
-    "--pytest_args": _always("use `pytest baseline_data/smoke --vendor NAME` with these arguments"),
-    "--failure_debug_level": _always("use `diopi-test show CASE`, or pass --dump DIR to `diopi-test run`"),
-    "--html_report": _always("use `diopi-test report LOG --html FILE`; a run prints the path of its log at the end"),
-    "--test_result_path": _always("use `diopi-test report LOG --json FILE`; docs/original.md shows the table"),
-    "--use_db": _always(_DATABASE),
-    "--db_path": _always(_DATABASE),
+    "--nhwc": _constant_advice("pass it to `diopi-test run`, which needs no other stored data"),
+    "--nhwc_min_dim": _constant_advice("omit it: `diopi-test run --nhwc` converts all tensors that have 4 or 5 axes"),
+    "--four_bytes": _constant_advice("pass --int32-indices to `diopi-test run`, which needs no other stored data"),
+    "--case_output_dir": _constant_advice(_CASE_FILES),
+    "--test_cases_path": _constant_advice(_CASE_FILES),
+    "--file_or_dir": _constant_advice(_CASE_FILES),
+    "--pytest_args": _constant_advice("use `pytest baseline_data/smoke --vendor NAME` with these arguments"),
+    "--failure_debug_level": _constant_advice("use `diopi-test show CASE`, or pass --dump DIR to `diopi-test run`"),
+    "--html_report": _constant_advice(
+        "use `diopi-test report LOG --html FILE`; a run prints the path of its log at the end"
+    ),
+    "--test_result_path": _constant_advice("use `diopi-test report LOG --json FILE`; docs/original.md shows the table"),
+    "--use_db": _constant_advice(_DATABASE),
+    "--db_path": _constant_advice(_DATABASE),
 }
 """For each option of the original suite, a function that returns the advice for a value of the option."""
 
@@ -88,11 +90,11 @@ OPTIONS_WITH_OPTIONAL_VALUE = (
 """The options of the original suite whose value may be omitted."""
 
 
-def explain_original_options(*, without: Collection[str] = ()) -> Callable[[F], F]:
+def explain_original_options(*, excluded_options: Collection[str] = ()) -> Callable[[F], F]:
     """Return a decorator that makes a command explain the original options in usage errors.
 
     Args:
-        without: the names of original options that the command has itself.
+        excluded_options: the names of original options that the command has itself.
 
     Returns:
         The decorator of a command.
@@ -100,7 +102,7 @@ def explain_original_options(*, without: Collection[str] = ()) -> Callable[[F], 
 
     def decorate(command: F) -> F:
         for word, explain in ORIGINAL_OPTIONS.items():
-            if word not in without:
+            if word not in excluded_options:
                 command = _option(word, explain)(command)
         return command
 
@@ -109,10 +111,10 @@ def explain_original_options(*, without: Collection[str] = ()) -> Callable[[F], 
 
 def _option(word: str, explain: Callable[[str], str]) -> Callable[[F], F]:
     """Return a decorator that adds a hidden option of the original suite. Its use is an error that gives advice."""
-    refused = _reject(word, explain)
+    callback = _reject(word, explain)
     if word in OPTIONS_WITH_OPTIONAL_VALUE:
-        return click.option(word, expose_value=False, hidden=True, is_flag=False, flag_value="", callback=refused)
-    return click.option(word, expose_value=False, hidden=True, callback=refused)
+        return click.option(word, expose_value=False, hidden=True, is_flag=False, flag_value="", callback=callback)
+    return click.option(word, expose_value=False, hidden=True, callback=callback)
 
 
 def _reject(word: str, explain: Callable[[str], str]) -> Callable[[click.Context, click.Parameter, str | None], None]:

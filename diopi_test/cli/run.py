@@ -153,7 +153,7 @@ MAX_LISTED = 8
     help="Continue the run of this log with the options of that run.",
 )
 @click.option("--resumed", is_flag=True, hidden=True)
-@explain_original_options(without=("--nhwc", "--four_bytes"))
+@explain_original_options(excluded_options=("--nhwc", "--four_bytes"))
 def run(
     json_file: Path | None,
     log: Path | None,

@@ -214,7 +214,7 @@ def _omit_required_argument(prototype: Prototype, parameter: Parameter, case: Ba
 
 def _exceed_class_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Use the number of classes as a class; classes start at 0."""
-    limit = _fact(parameter, facts.Below)
+    limit = _fact(parameter, facts.LessThanSize)
     return replace_value(parameter, case.arguments[limit.tensor].values.shape[limit.axis])
 
 
@@ -228,7 +228,9 @@ def _exceed_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase)
 def _contradict_size_of_tensor(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Use a number one greater than the size that the attribute repeats."""
     repeated_size = _fact(parameter, facts.SizeOf)
-    (tensor,) = tensors_in(case.arguments.get(repeated_size.tensor)) or expected_arrays(case.expected[repeated_size.tensor])
+    (tensor,) = tensors_in(case.arguments.get(repeated_size.tensor)) or expected_arrays(
+        case.expected[repeated_size.tensor]
+    )
     return replace_value(parameter, tensor.values.shape[repeated_size.axis] + 1)
 
 
@@ -306,7 +308,7 @@ INVALID_SHAPES = (
     Mutation("above-one", has_fact(facts.AtMostOne), _exceed_one),
     Mutation("unknown", has_fact(facts.OneOf), _use_unknown_choice),
     Mutation("null", has_fact(facts.NeededWhere), _omit_required_argument),
-    Mutation("no-class", has_fact(facts.Below), _exceed_class_count),
+    Mutation("no-class", has_fact(facts.LessThanSize), _exceed_class_count),
     Mutation("beyond-the-axis", has_fact(facts.WithinAxis), _exceed_axis),
     Mutation("another-size", has_fact(facts.SizeOf), _contradict_size_of_tensor),
     Mutation("beyond", has_fact(facts.LengthsWithin), _exceed_length),

@@ -375,7 +375,7 @@ def inferred_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCas
     If the call has no input tensor, the rule applies to the type of the case.
     """
     entry = 0 if parameter.is_tensor_array else None
-    usual = prototype.infer(parameter.name, case.arguments, entry, otherwise=case.dtype)
+    usual = prototype.infer(parameter.name, case.arguments, entry, default=case.dtype)
     assert usual is not None
     return usual
 

@@ -235,14 +235,14 @@ def _order(sums: Sums, top: int, bits: int) -> str:
         rows = np.full((len(later), TERMS), unit)
         rows[:, first] = 2.0**top
         rows[np.arange(len(later)), list(later)] = -(2.0**top)
-        outside = sums(list(rows)) / unit
-        if not (np.isfinite(outside).all() and (outside == np.rint(outside)).all()):
+        remaining_sums = sums(list(rows)) / unit
+        if not (np.isfinite(remaining_sums).all() and (remaining_sums == np.rint(remaining_sums)).all()):
             raise NoTreeError("what remains of a sum is not a number of terms")
-        return [TERMS - int(count) for count in outside]
+        return [TERMS - int(count) for count in remaining_sums]
 
-    everything = range(1, TERMS)
+    later_terms = range(1, TERMS)
     try:
-        if sizes(0, everything) != sizes(0, everything):
+        if sizes(0, later_terms) != sizes(0, later_terms):
             return "varies from call to call"
         return describe(reveal(sizes, TERMS))
     except NoTreeError as error:

@@ -116,7 +116,7 @@ class Search:
     Attributes:
         trials: runs the calls on the vendor.
         seed: determines all generated calls.
-        until: the time (`time.monotonic`) at which the search ends.
+        deadline: the time (`time.monotonic`) at which the search ends.
         report: called with each finding.
         check: called before each attempt; an exception ends the search.
         waivers: the waivers. Failures that they waive are not findings.
@@ -127,7 +127,7 @@ class Search:
 
     trials: TrialRunner
     seed: int
-    until: float
+    deadline: float
     report: Callable[[FuzzFinding], None]
     check: Callable[[], None] = lambda: None
     waivers: Waivers = field(default_factory=Waivers)
@@ -143,7 +143,7 @@ class Search:
             for function in order:
                 if number % KNOWN_PERIOD and function in self.known:
                     continue
-                if time.monotonic() >= self.until:
+                if time.monotonic() >= self.deadline:
                     return
                 search = FunctionSearch(self, function, found[function])
                 search.run(self._derive_seed(function, number))
@@ -221,7 +221,7 @@ class FunctionSearch:
     def _fails_alike(self, case: Case) -> bool:
         """Return whether a smaller call fails in the same way as the finding, and make it the smallest one."""
         self._search.check()
-        if time.monotonic() >= self._search.until or self._attempts >= 2 * MAX_SHRINKS:
+        if time.monotonic() >= self._search.deadline or self._attempts >= 2 * MAX_SHRINKS:
             return False
         try:
             call = compute_legal_case(self._known, case)
@@ -242,7 +242,7 @@ class FunctionSearch:
     def _attempt(self, data: DataObject) -> None:
         """Draw and run a call sequence; record a new failure, which raises SequenceFailedError."""
         self._search.check()
-        if time.monotonic() >= self._search.until or self._attempts >= MAX_SHRINKS:
+        if time.monotonic() >= self._search.deadline or self._attempts >= MAX_SHRINKS:
             raise EndSearchError
         pairs = list(self._draw_calls(data))
         assume(pairs)
@@ -383,7 +383,7 @@ class FunctionSearch:
     def _fails_in_new_worker(self, calls: Sequence[BaselineCase]) -> bool:
         """Return whether the last of these calls fails in a new worker; return False after too many attempts."""
         self._attempts += 1
-        if self._attempts > MAX_SHRINKS or time.monotonic() >= self._search.until:
+        if self._attempts > MAX_SHRINKS or time.monotonic() >= self._search.deadline:
             return False
         unique = [replace(call, label=f"{call.label}.{place}") for place, call in enumerate(calls)]
         return self._run(unique, new_worker=True)[-1].verdict in UNSUCCESSFUL

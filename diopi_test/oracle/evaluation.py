@@ -279,7 +279,7 @@ class Evaluation:
         is_absent = self.case.arguments.get(result.name, override) is None  # an in-place result that the case omits
         if override is None or override.dtype is not None or is_absent or not result.is_tensor:
             return override
-        inferred = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)
+        inferred = self.prototype.infer(result.name, self.case.arguments, default=self.case.dtype)
         return replace(override, dtype=inferred)
 
     def _perturbation_generator(self) -> Generator:
@@ -314,7 +314,7 @@ class Evaluation:
         override = self.case.results.get(slot.name)
         if override and override.dtype is not None:
             return override.dtype
-        inferred = self.prototype.infer(slot.name, values, slot.number, otherwise=self.case.dtype)
+        inferred = self.prototype.infer(slot.name, values, slot.number, default=self.case.dtype)
         assert inferred is not None
         return inferred
 

@@ -152,9 +152,9 @@ def _meanings_by_operator(name: str) -> Iterator[Meaning]:
             prototype = prototypes().get(row.function)
             sources = row.sources.items()
             if prototype is not None:
-                renamed = {source.name: p for p, source in sources if isinstance(source, ArgumentOf)}
+                parameter_names = {source.name: p for p, source in sources if isinstance(source, ArgumentOf)}
                 constants = {p: source.value for p, source in sources if isinstance(source, Constant)}
-                yield Meaning(prototype, renamed, constants)
+                yield Meaning(prototype, parameter_names, constants)
 
 
 @cache

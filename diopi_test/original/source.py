@@ -154,8 +154,8 @@ def read_source(path: Path) -> Source:
                     entries += reader.entries(value, name)
                     reader.assign(name, value)
             case ast.ImportFrom(names=imported):
-                renamed = {alias.asname: _Alias(alias.name) for alias in imported if alias.asname}
-                reader.names.update({name: alias for name, alias in renamed.items() if alias.function == SKIP})
+                aliases = {alias.asname: _Alias(alias.name) for alias in imported if alias.asname}
+                reader.names.update({name: alias for name, alias in aliases.items() if alias.function == SKIP})
             case ast.Import() | ast.Expr(value=ast.Constant()):
                 pass
             case _:

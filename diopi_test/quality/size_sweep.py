@@ -410,14 +410,18 @@ long, the most frequent reason first. [Level large](baseline.md#level-large) con
 
 def render_page() -> str:
     """Return the page of the documentation about the size sweep."""
-    swept = {function: entry for function, entry in sorted(sweep.sweeps().items()) if not entry.reason}
-    lines = [_table_row(function, entry) for function, entry in swept.items()]
-    missing = [(name, sweep.sweeps()[name].reason) for name in prototypes() if name not in swept]
+    swept_functions = {function: entry for function, entry in sorted(sweep.sweeps().items()) if not entry.reason}
+    lines = [_table_row(function, entry) for function, entry in swept_functions.items()]
+    missing = [(name, sweep.sweeps()[name].reason) for name in prototypes() if name not in swept_functions]
     reasons = [f"| `{name}` | {reason} |" for name, reason in missing]
     note = FUNCTIONS_WITHOUT_SWEEP.format(count=len(missing), rows="\n".join(reasons))
     inaccurate = "\n".join(f"- `{function}`: {', '.join(axes)}" for function, axes in INACCURATE_AXES.items())
     head = PAGE_HEAD.format(
-        long=sweep.LONG_SIZE, period=sweep.PERIOD, many=sweep.MANY_SHAPE[0], count=len(swept), inaccurate=inaccurate
+        long=sweep.LONG_SIZE,
+        period=sweep.PERIOD,
+        many=sweep.MANY_SHAPE[0],
+        count=len(swept_functions),
+        inaccurate=inaccurate,
     )
     return head + "\n".join(lines) + "\n" + note
 

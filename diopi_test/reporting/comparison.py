@@ -357,12 +357,12 @@ def _slower(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> It
         pairs: The records of each case in the first and in the second run.
         factor: The factor.
     """
-    took, timed = _Seconds(), _Seconds()
+    totals, timed = _Seconds(), _Seconds()
     for old, new in pairs:
-        took.add(new.function, old.seconds, new.seconds)
+        totals.add(new.function, old.seconds, new.seconds)
         if old.timing and new.timing:
             timed.add(new.function, old.timing.seconds, new.timing.seconds)
-    for function, (was, now) in took.by_function.items():
+    for function, (was, now) in totals.by_function.items():
         if function in timed.by_function:
             was, now = timed.by_function[function]
             if now > factor * was and now - was >= LEAST_TIMED:

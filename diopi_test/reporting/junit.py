@@ -23,7 +23,7 @@ from diopi_test.results.records import CaseRecord, Report
 RUN = "run"
 """The name of the test suite that contains problems of the run: why it is incomplete, and errors without a case."""
 
-COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+ELEMENTS_BY_COUNT = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 """The attributes of a test suite that contain a count, and for each of them the name of the counted elements."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -84,8 +84,8 @@ def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], rep
 
 
 def _count(element: Element) -> None:
-    """Set the attributes in `COUNTED` of a test suite, or of the root element, to the numbers of elements in it."""
-    for name, path in COUNTED.items():
+    """Set the attributes in `ELEMENTS_BY_COUNT` of a test suite, or of the root element, to the numbers of elements in it."""
+    for name, path in ELEMENTS_BY_COUNT.items():
         element.set(name, str(len(element.findall(f".//{path}"))))
 
 

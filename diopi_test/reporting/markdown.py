@@ -61,7 +61,9 @@ def _report_lines(report: Report, durations: int) -> Iterator[str]:
     yield from _causes(report)
     unsuccessful = _order_by_cause(report)
     if unsuccessful:
-        yield from _folded(f"{pluralize(len(unsuccessful), 'case')} went wrong", _list_first(unsuccessful, _wrong_case))
+        yield from _render_details(
+            f"{pluralize(len(unsuccessful), 'case')} went wrong", _list_first(unsuccessful, _wrong_case)
+        )
     yield from _operators(report)
     if durations:
         yield from _durations(report, durations)
@@ -93,7 +95,7 @@ def _run_lines(report: Report) -> Iterator[str]:
             for family in report.families
         ]
         table = _table(["family", "functions", "implemented", "conform"], rows)
-        yield from _folded(conformance, table)
+        yield from _render_details(conformance, table)
     if check := report.declaration_check:
         yield from (f"- {_escaped(line)}" for line in check.lines)
         yield ""
@@ -126,7 +128,7 @@ def _operators(report: Report) -> Iterator[str]:
     if lines := list(describe_overrides(report)):
         rows = [[_code(cell) if cell else "" for cell in entry.cells] for entry in list_operators(report)]
         table = _table(["function", "served by the library", "served by the framework"], rows)
-        yield from _folded("; ".join(map(_escaped, lines)), table)
+        yield from _render_details("; ".join(map(_escaped, lines)), table)
 
 
 def _order_by_cause(report: Report) -> list[CaseRecord]:
@@ -195,12 +197,12 @@ def _durations(report: Report, number: int) -> Iterator[str]:
     """
     functions = group_by_function(report.cases)[:number]
     rows = [[_code(entry.function), str(entry.cases), f"{entry.seconds:.2f} s"] for entry in functions]
-    yield from _folded("functions that took longest", _table(["function", "cases", "took"], rows))
+    yield from _render_details("functions that took longest", _table(["function", "cases", "took"], rows))
     cases = [[_code(case.id), f"{case.seconds:.2f} s"] for case in slowest(report.cases)[:number]]
-    yield from _folded("cases that took longest", _table(["case", "took"], cases))
+    yield from _render_details("cases that took longest", _table(["case", "took"], cases))
     if far := compare_with_copies(report.cases)[:number]:
         times = [[_code(entry.id), f"{entry.timing.seconds * 1e6:.1f} µs", f"{entry.times:.3g}"] for entry in far]
-        yield from _folded("calls farthest from memory bandwidth", _table(["case", "took", "× a copy"], times))
+        yield from _render_details("calls farthest from memory bandwidth", _table(["case", "took", "× a copy"], times))
 
 
 def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
@@ -214,18 +216,18 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
     yield from _table(list(comparison.counts), [numbers])
     for change in OutcomeChange:
         if cases := comparison.cases_with(change):
-            yield from _folded(f"{len(cases)} {change}", _list_first(cases, _changed_case))
+            yield from _render_details(f"{len(cases)} {change}", _list_first(cases, _changed_case))
     if comparison.less_accurate:
         rows = [
             [_code(entry.id), f"{entry.before:.3g}", f"{entry.after:.3g}"]
             for entry in comparison.less_accurate[:MAX_LISTED]
         ]
-        yield from _folded(
+        yield from _render_details(
             f"{len(comparison.less_accurate)} less accurate", _table(["case", "error / budget before", "after"], rows)
         )
     if comparison.slower:
         rows = [[_code(entry.function), *entry.in_words] for entry in comparison.slower[:MAX_LISTED]]
-        yield from _folded(f"{len(comparison.slower)} slower", _table(["function", "before", "after"], rows))
+        yield from _render_details(f"{len(comparison.slower)} slower", _table(["function", "before", "after"], rows))
 
 
 def _changed_case(case: ChangedCase) -> Iterator[str]:
@@ -252,7 +254,7 @@ def _list_first(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iter
         yield f"- … and {len(cases) - MAX_LISTED:,} more"
 
 
-def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+def _render_details(title: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines in a collapsed section, which a click on its title expands."""
     yield f"<details><summary>{title}</summary>"
     yield ""

@@ -30,12 +30,12 @@ def details(checks: Iterable[CheckResult]) -> Iterator[str]:
     for difference in differences.values():
         yield difference.worst_element
         if difference.inputs:
-            yield f"computed from {_listed(difference.inputs, ' = ')}"
+            yield f"computed from {_join_entries(difference.inputs, ' = ')}"
         if difference.arguments != arguments:
-            yield f"called with {_listed(difference.arguments, ' ')}"
+            yield f"called with {_join_entries(difference.arguments, ' ')}"
             arguments = difference.arguments
 
 
-def _listed(named: Mapping[str, str], between: str) -> str:
+def _join_entries(named: Mapping[str, str], between: str) -> str:
     """Join names and texts to one line such as `x = 1; y = 2`, with `between` between a name and its text."""
     return "; ".join(f"{name}{between}{text}" for name, text in named.items())

@@ -136,5 +136,5 @@ def dependent_functions(changed: Iterable[str]) -> frozenset[str]:
     gradients = {prototypes()[base].backward for base in bases}
     forms = {name for name, prototype in prototypes().items() if prototype.base in bases}
     gradient_forms = {name for name, prototype in prototypes().items() if prototype.base in gradients}
-    takers = {name for name, sources in result_dependencies().items() if sources & forms}
-    return frozenset({*changed, *forms, *gradient_forms, *takers})
+    dependents = {name for name, sources in result_dependencies().items() if sources & forms}
+    return frozenset({*changed, *forms, *gradient_forms, *dependents})

@@ -43,7 +43,7 @@ def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
 
 
 def debug(
-    vendor_name: str, path: Path | None, collected: Collected, options: CaseOptions, say: Callable[[str], None]
+    vendor_name: str, path: Path | None, collected: Collected, options: CaseOptions, print_line: Callable[[str], None]
 ) -> Outcome:
     """Run one case in this process and print its outcome.
 
@@ -55,18 +55,18 @@ def debug(
         path: The baseline file; None for a case of the runtime.
         collected: The case.
         options: How to run and check the case.
-        say: Prints a line for the user at once.
+        print_line: Prints a line for the user at once.
 
     Returns:
         The outcome of the case.
     """
     faulthandler.enable(all_threads=True)
     for line in _hints(collected.id, stored=path is not None):
-        say(line)
+        print_line(line)
     vendor = find_vendor(vendor_name)
     outcome = _run_runtime_case(vendor, collected) if path is None else _run(vendor, path, collected, options)
     for line in outcome_lines(collected.id, outcome):
-        say(line)
+        print_line(line)
     return outcome
 
 

@@ -130,7 +130,7 @@ class ComparisonSession(Observation):
         operators: comma-separated regular expressions of the operators to compare, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
         report: the path of the report, which is written at the end; None for no report. Failed calls are stored as
             cases in the folder with the same name and the suffix `.cases`.
-        say: a function that receives each line of output for the user, such as `print_to_stderr`.
+        print_line: a function that receives each line of output for the user, such as `print_to_stderr`.
         source: the name of the setting that contains `operators`, for error messages.
 
     Attributes:
@@ -142,14 +142,14 @@ class ComparisonSession(Observation):
         FileExistsError: the folder already contains cases.
     """
 
-    def __init__(self, operators: str, report: Path | None, say: Callable[[str], object], source: str) -> None:
+    def __init__(self, operators: str, report: Path | None, print_line: Callable[[str], object], source: str) -> None:
         chosen = find_observable_operators(source, operators)
         self._report = report
         self._writer = CallsWriter(report.with_suffix(".cases")) if report else None
         if report and self._writer:
             check_writable(report)
             self._writer.check_is_new("give the report another name, or remove the folder")
-        self._say = say
+        self._print_line = print_line
         self._records: dict[str, CaseRecord] = {}
         self._captured: Counter[str] = Counter()
         self._number = 0
@@ -207,12 +207,14 @@ class ComparisonSession(Observation):
         failed = bool(incorrect) or any(call.outcome.verdict is Verdict.failed for call in calls)
         counts = self.counts.setdefault(name, Counter())
         counts.update({"compared": 1, "wrong": int(failed)})
-        self._say(f"{name} ({', '.join(call.function for call in calls) or '-'}): {'wrong' if failed else 'right'}")
+        self._print_line(
+            f"{name} ({', '.join(call.function for call in calls) or '-'}): {'wrong' if failed else 'right'}"
+        )
         for line in (line for tensor in tensors for line in tensor.lines):
-            self._say(f"  {line}")
+            self._print_line(f"  {line}")
         for call in calls:
             if call.outcome.verdict is Verdict.failed:
-                self._say(f"  {call.function}[{call.label}]: {call.outcome.message}")
+                self._print_line(f"  {call.function}[{call.label}]: {call.outcome.message}")
             self._store_call(call)
 
     def _store_call(self, call: ComparedCall) -> None:

@@ -131,7 +131,10 @@ def _is_as_accurate(found: Any, expected: Any, exact_call: DeviceCall) -> bool:
     if isinstance(exact, Exception) or _forms_of(found) != _forms_of(expected):
         return False
     triples = zip(*(list(tensors_of(value)) for value in (found, expected, exact)), strict=False)
-    return all(_distance(device_result, exact_result) <= ACCURACY_FACTOR * _distance(cpu_result, exact_result) for device_result, cpu_result, exact_result in triples)
+    return all(
+        _distance(device_result, exact_result) <= ACCURACY_FACTOR * _distance(cpu_result, exact_result)
+        for device_result, cpu_result, exact_result in triples
+    )
 
 
 def _distance(tensor: torch.Tensor, exact: torch.Tensor) -> float:

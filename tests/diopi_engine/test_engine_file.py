@@ -29,12 +29,12 @@ Members = dict[str, bytes]
 
 def test_an_engine_survives_a_round_trip_through_its_file(engine: Engine, tmp_path: Path) -> None:
     engine.save(tmp_path / "layer.engine")
-    again = Engine.load(tmp_path / "layer.engine")
-    assert again.manifest == engine.manifest
-    assert again.to_bytes() == engine.to_bytes()
+    loaded_engine = Engine.load(tmp_path / "layer.engine")
+    assert loaded_engine.manifest == engine.manifest
+    assert loaded_engine.to_bytes() == engine.to_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["layer.engine"]
     x = np.linspace(-2, 2, 20, dtype=np.float32).reshape(5, 4)
-    for found, expected in zip(again(x), engine(x), strict=True):
+    for found, expected in zip(loaded_engine(x), engine(x), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 

@@ -190,13 +190,13 @@ def test_functional_implementations_and_their_forms_are_checked(context: Context
 @pytest.fixture
 def notes() -> tuple[Vendor, list[tuple[Any, ...]]]:
     """A vendor of gradients that records its arguments, and the records."""
-    vendor, got = Vendor("notes", "1", HostRuntime().functions(), host_addressable=True), []
+    vendor, received_arguments = Vendor("notes", "1", HostRuntime().functions(), host_addressable=True), []
 
     @vendor.implements("diopiLayerNormBackward")
     def layer_norm(
         grad_output: Any, input: Any, weight: Any, bias: Any, mean: Any, rstd: Any, normalized_shape: Any
     ) -> Any:
-        got.append((bias,))
+        received_arguments.append((bias,))
         return input, input, input
 
     @vendor.implements_raw("diopiNLLLossV2Backward")
@@ -211,20 +211,20 @@ def notes() -> tuple[Vendor, list[tuple[Any, ...]]]:
         reduction: Any,
         ignore_index: Any,
     ) -> None:
-        got.append((totalWeight, reduction))
+        received_arguments.append((totalWeight, reduction))
 
-    return vendor, got
+    return vendor, received_arguments
 
 
 @pytest.mark.parametrize("bias", [None, F32, I32, U16])
 def test_unread_argument_may_be_anything(
     notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context, bias: Dtype | None
 ) -> None:
-    vendor, got = notes
+    vendor, received_arguments = notes
     words = [F32, F32, F32, F32, F32, None, bias, F32, F32, (2,)]
     code = vendor.call("diopiLayerNormBackward", context, *arguments(context, words))
     assert code is Error.Success, vendor.last_error()
-    assert got == [(None,)]
+    assert received_arguments == [(None,)]
 
 
 def test_unread_argument_does_not_affect_type_inference(
@@ -237,11 +237,11 @@ def test_unread_argument_does_not_affect_type_inference(
 
 
 def test_argument_is_checked_when_it_is_read(notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context) -> None:
-    vendor, got = notes
+    vendor, received_arguments = notes
     for reduction in (Reduction.none, Reduction.sum):
         values = arguments(context, [F32, F32, F32, I64, None, C64, reduction, 0])
         assert vendor.call("diopiNLLLossV2Backward", context, *values) is Error.Success, vendor.last_error()
-    assert got == [(None, Reduction.none), (None, Reduction.sum)]
+    assert received_arguments == [(None, Reduction.none), (None, Reduction.sum)]
     for total, code in ((C64, DTYPE), (None, INVALID)):
         values = arguments(context, [F32, F32, F32, I64, None, total, Reduction.mean, 0])
         assert vendor.call("diopiNLLLossV2Backward", context, *values) is code

@@ -251,12 +251,12 @@ print(library.diopiGetLastErrorString().decode())
 
 def other_pythons() -> Iterator[str]:
     """Yield Python interpreters of other versions, from pyenv and from /usr/bin and /usr/local/bin."""
-    ours = sysconfig.get_python_version()
+    own_version = sysconfig.get_python_version()
     versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     for minor in range(8, 20):
         installed = sorted(versions.glob(f"3.{minor}.*/bin/python"))
         found = shutil.which(f"python3.{minor}", path=os.pathsep.join(["/usr/bin", "/usr/local/bin"]))
-        if f"3.{minor}" != ours and (installed or found):
+        if f"3.{minor}" != own_version and (installed or found):
             yield str(installed[0]) if installed else str(found)
 
 

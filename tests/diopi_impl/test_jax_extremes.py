@@ -35,12 +35,12 @@ EXTREMES = {"max": (nan_propagating_max, np.max), "min": (nan_propagating_min, n
 def test_nan_propagates_to_the_extreme_of_its_slice_only(
     dtype: Dtype, shape: tuple[int, ...], keepdims: bool, name: str
 ) -> None:
-    ours, numpys = EXTREMES[name]
+    vendor_function, numpy_function = EXTREMES[name]
     values = numbers(shape, dtype)
     for axes in (None, 0, -1, tuple(range(0, len(shape), 2))):
         with jax.enable_x64(True):
-            found = np.asarray(jax.jit(lambda x, axes=axes: ours(x, axes, keepdims=keepdims))(values))
-        expected = numpys(values.astype(np.float64), axes, keepdims=keepdims)
+            found = np.asarray(jax.jit(lambda x, axes=axes: vendor_function(x, axes, keepdims=keepdims))(values))
+        expected = numpy_function(values.astype(np.float64), axes, keepdims=keepdims)
         assert found.dtype == values.dtype
         np.testing.assert_array_equal(found.astype(np.float64), expected)
 

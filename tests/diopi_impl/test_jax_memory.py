@@ -33,9 +33,9 @@ def test_large_result_reuses_memory_of_previous_result(dtype: type) -> None:
     assert result.dtype == dtype
     assert (result == 2).all()
     del result
-    again = _double_array(programs, 2 * ones)
-    assert again.ctypes.data == address
-    assert (again == 4).all()
+    next_result = _double_array(programs, 2 * ones)
+    assert next_result.ctypes.data == address
+    assert (next_result == 4).all()
 
 
 def test_memory_with_a_view_is_not_reused() -> None:

@@ -18,7 +18,7 @@ from diopi_impl.jax_cpu.mmcv_roi import deform_roi_pool, roi_align
 IMAGE, WEIGHT, OFFSET, MASK = shape(1, 64, 50, 50), shape(64, 64, 3, 3), shape(1, 18, 50, 50), shape(1, 9, 50, 50)
 NONE, BIAS = shape(0), shape(64)
 POINTS, CENTERS = shape(1, 20_000, 3), shape(1, 1024, 3)
-BOXES, SCORES, ORDER, TURNED = shape(4096, 4), shape(4096), shape(4096, dtype=np.int64), shape(4096, 5)
+BOXES, SCORES, ORDER, ROTATED_BOXES = shape(4096, 4), shape(4096), shape(4096, dtype=np.int64), shape(4096, 5)
 CLOUD, SIZES, RANGE = shape(20_000, 4), shape(3), shape(6)
 VOXELS, CELLS, COUNTS = shape(40_000, 32, 4), shape(40_000, 3, dtype=np.int32), shape(40_000, dtype=np.int32)
 CONVOLVING = (3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 64)
@@ -47,7 +47,7 @@ CALLS: dict[str, tuple[Callable[..., Any], list[Any], tuple[Any, ...]]] = {
         (1, 20_000, 1024),
     ),
     "nms": (mmcv_box.nms, [BOXES, SCORES], (0.5, 0)),
-    "nms_rotated": (mmcv_box.nms_rotated, [TURNED, SCORES, ORDER, TURNED, NONE], (0.5, False)),
+    "nms_rotated": (mmcv_box.nms_rotated, [ROTATED_BOXES, SCORES, ORDER, ROTATED_BOXES, NONE], (0.5, False)),
     "hard_voxelize": (
         mmcv_voxel.hard_voxelize,
         [VOXELS, CELLS, COUNTS, CLOUD, SIZES, RANGE],

@@ -300,14 +300,14 @@ def test_enumerators_are_passed(c: OpenVendor) -> None:
 
 def test_generators_are_passed(c: OpenVendor, cpp: OpenVendor) -> None:
     with Generator(c.context, seed=5) as generator:
-        first, second, again = c.empty(1000), c.empty(1000), c.empty(1000)
+        first, second, repeated_first = c.empty(1000), c.empty(1000), c.empty(1000)
         c.call("diopiNormal", first, 1.0, 2.0, generator)
         assert generator.offset == 2000
         c.call("diopiNormal", second, 1.0, 2.0, generator)
         generator.offset = 0
-        c.call("diopiNormal", again, 1.0, 2.0, generator)
+        c.call("diopiNormal", repeated_first, 1.0, 2.0, generator)
     assert not np.array_equal(first.numpy(), second.numpy())
-    assert np.array_equal(first.numpy(), again.numpy())
+    assert np.array_equal(first.numpy(), repeated_first.numpy())
     assert abs(first.numpy().mean() - 1) < 0.3
     numbers = cpp.empty(100, dtype=Dtype.int64)
     cpp.call("diopiRandomInp", numbers, -2, 2, None)

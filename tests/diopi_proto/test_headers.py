@@ -120,9 +120,9 @@ def test_runtime_functions_are_strong_and_visible(language: str, tmp_path: Path)
 def test_cdef_declares_every_function() -> None:
     ffi = cffi.FFI()
     ffi.cdef(headers.cdef())
-    everything = {**runtime_prototypes(), **prototypes()}
+    all_prototypes = {**runtime_prototypes(), **prototypes()}
     this_process = ffi.dlopen(None)
-    assert set(everything) <= set(dir(this_process))
+    assert set(all_prototypes) <= set(dir(this_process))
     assert ffi.sizeof("diopiScalar_t") == 16
     assert ffi.sizeof("diopiSize_t") == 16
     assert ffi.offsetof("diopiScalar_t", "ival") == ffi.offsetof("diopiScalar_t", "fval") == 8

@@ -139,7 +139,7 @@ def test_the_type_of_a_single_result_depends_on_all_entries_of_an_array() -> Non
 
     assert diopiGlue.infer("out", {"tensors": [BYTE, None, HALF]}) is Dtype.float16
     assert diopiGlue.infer("out", {"tensors": []}) is None
-    assert diopiGlue.infer("out", {"tensors": []}, otherwise=Dtype.int8) is Dtype.int8
+    assert diopiGlue.infer("out", {"tensors": []}, default=Dtype.int8) is Dtype.int8
     assert diopiGlue.can_hold("out", Dtype.bool, {"tensors": []}), "nothing says what it has to be"
 
 
@@ -176,4 +176,4 @@ def test_infer_needs_otherwise_if_there_is_no_input_tensor() -> None:
         """Toss."""
 
     assert diopiToss.infer("out", {"n": 3}) is None
-    assert diopiToss.infer("out", {"n": 3}, otherwise=Dtype.float16) is Dtype.bool
+    assert diopiToss.infer("out", {"n": 3}, default=Dtype.float16) is Dtype.bool

@@ -14,7 +14,7 @@ GOLDEN = {
 }
 
 
-def everything() -> list[Prototype]:
+def all_prototypes() -> list[Prototype]:
     """Return the prototypes of the runtime and of all operators."""
     return [*runtime_prototypes().values(), *prototypes().values()]
 
@@ -32,7 +32,7 @@ def signature(prototype: Prototype) -> tuple[str, list[tuple[str, str]]]:
 
 def test_signatures_are_those_of_the_interface() -> None:
     facts = {name: (fact["returns"], [(p["type"], p["name"]) for p in fact["params"]]) for name, fact in GOLDEN.items()}
-    assert {prototype.name: signature(prototype) for prototype in everything()} == facts
+    assert {prototype.name: signature(prototype) for prototype in all_prototypes()} == facts
 
 
 def test_hinted_dtypes_are_accepted() -> None:

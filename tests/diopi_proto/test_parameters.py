@@ -173,7 +173,7 @@ def test_a_kind_with_facts_has_the_c_type_of_the_kind(annotation: Any, kind: Any
     assert parameter.facts == (found or (facts.AtLeast(0), facts.AtMostOne()))
     for fact in parameter.facts:
         assert parameter.fact(type(fact)) == fact
-    assert parameter.fact(facts.Below) is None
+    assert parameter.fact(facts.LessThanSize) is None
 
 
 def test_context_workspace_and_count_have_their_roles() -> None:

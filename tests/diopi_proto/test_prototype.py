@@ -20,7 +20,7 @@ from diopi_proto.dtypes import (
     same,
 )
 from diopi_proto.dtypes import position as positions
-from diopi_proto.facts import Below, MayAlias
+from diopi_proto.facts import LessThanSize, MayAlias
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Axis,
@@ -400,7 +400,7 @@ def test_facts_must_refer_to_existing_parameters() -> None:
     with pytest.raises(PrototypeError, match=r"diopiAlign.*'paths'"):
 
         @prototype(dtypes=real)
-        def diopiAlign(ctx: Context, out: Out, input: In, blank: Annotated[i64, Below("paths", 0)]) -> None:
+        def diopiAlign(ctx: Context, out: Out, input: In, blank: Annotated[i64, LessThanSize("paths", 0)]) -> None:
             """Aligns."""
 
 

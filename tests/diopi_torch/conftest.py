@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def activate_vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any],
 
 
 @pytest.fixture(params=[True, False], ids=["addressable", "apart"])
-def vendor(request: pytest.FixtureRequest, activate_vendor: Callable[[Any], Any]) -> Altered:
+def vendor(request: pytest.FixtureRequest, activate_vendor: Callable[[Any], Any]) -> AlteredVendor:
     """Use the device with host-addressable memory and without."""
-    return activate_vendor(Altered(host_addressable=request.param))
+    return activate_vendor(AlteredVendor(host_addressable=request.param))
 
 
 @pytest.fixture(autouse=True)

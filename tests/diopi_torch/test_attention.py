@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from sampling import sampled
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -39,7 +39,7 @@ MASKS = [
 
 
 @pytest.mark.parametrize(("masks", "norm_first"), sampled(product(MASKS, [True, False]), 2), ids=str)
-def test_encoder_layers_in_evaluation_mode_equal_the_cpu(vendor: Altered, masks: Any, norm_first: bool) -> None:
+def test_encoder_layers_in_evaluation_mode_equal_the_cpu(vendor: AlteredVendor, masks: Any, norm_first: bool) -> None:
     layer = torch.nn.TransformerEncoderLayer(16, 4, 8, norm_first=norm_first, batch_first=True).eval()
     x = numbers(2, 5, 16)
     with torch.inference_mode():
@@ -50,7 +50,7 @@ def test_encoder_layers_in_evaluation_mode_equal_the_cpu(vendor: Altered, masks:
 
 
 @pytest.mark.parametrize("options", [{}, {"average_attn_weights": False}, {"need_weights": False}], ids=str)
-def test_attention_in_evaluation_returns_the_requested_weights(vendor: Altered, options: Any) -> None:
+def test_attention_in_evaluation_returns_the_requested_weights(vendor: AlteredVendor, options: Any) -> None:
     layer = torch.nn.MultiheadAttention(16, 4, batch_first=True).eval()
     x, options = numbers(2, 5, 16), {**options, "key_padding_mask": PADDING}
     with torch.inference_mode():
@@ -61,7 +61,7 @@ def test_attention_in_evaluation_returns_the_requested_weights(vendor: Altered, 
     assert diopi_torch.fallbacks() == {}
 
 
-def test_encoders_pad_because_there_are_no_nested_tensors(vendor: Altered) -> None:
+def test_encoders_pad_because_there_are_no_nested_tensors(vendor: AlteredVendor) -> None:
     layer = torch.nn.TransformerEncoderLayer(16, 4, 8, batch_first=True)
     encoder = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).eval()
     x, masks = numbers(2, 5, 16), {"src_key_padding_mask": PADDING}
@@ -86,7 +86,7 @@ SCALED_DOT_PRODUCTS = [
 
 
 @pytest.mark.parametrize(("queries", "keys", "options"), sampled(SCALED_DOT_PRODUCTS, 2), ids=str)
-def test_scaled_dot_products_equal_the_cpu(vendor: Altered, queries: Any, keys: Any, options: Any) -> None:
+def test_scaled_dot_products_equal_the_cpu(vendor: AlteredVendor, queries: Any, keys: Any, options: Any) -> None:
     found = []
     for device in ("cpu", "diopi"):
         tensors = [numbers(*shape).to(device).requires_grad_() for shape in (queries, keys, keys)]
@@ -101,9 +101,9 @@ FUNCTIONS = ["diopiMultiHeadAttention", "diopiMultiHeadAttentionBackward"]
 
 
 @pytest.fixture
-def altered(activate_vendor: Callable[[Any], Any]) -> Altered:
+def altered_vendor(activate_vendor: Callable[[Any], Any]) -> AlteredVendor:
     """Return the device with host-addressable memory."""
-    return activate_vendor(Altered())
+    return activate_vendor(AlteredVendor())
 
 
 def _trained(device: str, dtype: Any, options: Any, keys: int = 5, computed: Any = None) -> list[Any]:
@@ -126,14 +126,16 @@ FORMS = list(product([{}, {"is_causal": True}, {"scale": 0.3}], [torch.float32, 
 
 
 @pytest.mark.parametrize(("options", "dtype"), sampled(FORMS, 2), ids=str)
-def test_attention_and_its_gradient_call_one_function_each(altered: Altered, options: Any, dtype: Any) -> None:
+def test_attention_and_its_gradient_call_one_function_each(
+    altered_vendor: AlteredVendor, options: Any, dtype: Any
+) -> None:
     found = _trained("diopi", dtype, options)
     _assert_near(found, _trained("cpu", dtype, options, computed=torch.float64), dtype)
-    assert [name for name in altered.called if "Attention" in name] == FUNCTIONS
-    assert not {"diopiBmm", "diopiSoftmax"} & set(altered.called)
+    assert [name for name in altered_vendor.called if "Attention" in name] == FUNCTIONS
+    assert not {"diopiBmm", "diopiSoftmax"} & set(altered_vendor.called)
 
 
-def test_attention_reads_and_writes_heads_without_copies(vendor: Altered) -> None:
+def test_attention_reads_and_writes_heads_without_copies(vendor: AlteredVendor) -> None:
     packed = numbers(2, 5, 3, 12)
     found = []
     for device in ("cpu", "diopi"):
@@ -155,25 +157,27 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("dtype", "options", "keys"), sampled(UNSUPPORTED, 1, ids=("float64", "causal", "mask")))
-def test_unsupported_attention_is_composed_of_products(altered: Altered, dtype: Any, options: Any, keys: int) -> None:
+def test_unsupported_attention_is_composed_of_products(
+    altered_vendor: AlteredVendor, dtype: Any, options: Any, keys: int
+) -> None:
     found = _trained("diopi", dtype, to_device(options), keys)
     torch.testing.assert_close(found, _trained("cpu", dtype, options, keys))
-    assert not set(FUNCTIONS) & set(altered.called)
+    assert not set(FUNCTIONS) & set(altered_vendor.called)
 
 
-def test_attention_is_composed_if_the_vendor_lacks_it_or_the_program_requests_it(altered: Altered) -> None:
+def test_attention_is_composed_if_the_vendor_lacks_it_or_the_program_requests_it(altered_vendor: AlteredVendor) -> None:
     packed_on_device = torch.float32, {}
     expected = _trained("cpu", *packed_on_device)
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         torch.testing.assert_close(_trained("diopi", *packed_on_device), expected)
-    altered.lacks = [FUNCTIONS[1]]
+    altered_vendor.lacks = [FUNCTIONS[1]]
     torch.testing.assert_close(_trained("diopi", *packed_on_device), expected)
-    assert not set(FUNCTIONS) & set(altered.called)
+    assert not set(FUNCTIONS) & set(altered_vendor.called)
     assert diopi_torch.fallbacks() == {}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_attention_that_the_vendor_refuses_falls_back(vendor: Altered, dtype: Any) -> None:
+def test_attention_that_the_vendor_refuses_falls_back(vendor: AlteredVendor, dtype: Any) -> None:
     vendor.error_codes, options = dict.fromkeys(FUNCTIONS, Error.DtypeNotSupported), {"is_causal": True}
     found = _trained("diopi", dtype, options)
     _assert_near(found, _trained("cpu", dtype, options, computed=torch.float64), dtype)
@@ -181,7 +185,7 @@ def test_attention_that_the_vendor_refuses_falls_back(vendor: Altered, dtype: An
     assert diopi_torch.fallbacks() == {operator: 1, f"{operator}_backward": 1}
 
 
-def test_attention_is_compared_by_the_budgets_of_the_function(altered: Altered) -> None:
+def test_attention_is_compared_by_the_budgets_of_the_function(altered_vendor: AlteredVendor) -> None:
     """In the function, rows precede heads."""
     with diopi_torch.autocompare(".*attention.*", quiet=True) as comparison:
         _trained("diopi", torch.float32, {"is_causal": True})

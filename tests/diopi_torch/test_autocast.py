@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -15,7 +15,7 @@ X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_autocast_lowers_products_but_not_sums(activate_vendor: Callable[[Any], Any], dtype: Any) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     x = X.to("diopi")
     with torch.autocast("diopi", dtype=dtype):
         product = x @ x.T
@@ -30,7 +30,7 @@ def test_autocast_lowers_products_but_not_sums(activate_vendor: Callable[[Any], 
 
 
 def test_gradients_have_the_precision_of_the_parameters(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     layer = torch.nn.Linear(4, 2).to("diopi")
     with torch.autocast("diopi", dtype=torch.bfloat16):
         loss = torch.nn.functional.mse_loss(layer(X.to("diopi")), torch.ones(3, 2, device="diopi"))

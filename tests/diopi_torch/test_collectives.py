@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import two_ranks  # noqa: E402  # behind the check for PyTorch
-from torch_devices import Altered  # noqa: E402  # behind the check for PyTorch
+from torch_devices import AlteredVendor  # noqa: E402  # behind the check for PyTorch
 
 from diopi_torch.collectives import BACKEND  # noqa: E402  # behind the check for PyTorch
 
@@ -52,7 +52,7 @@ def exchange_tensors(rank: int, store: Any) -> list[Any]:
     return [tensor.item() for tensor in (reduced, broadcast, *gathered, scattered, *exchanged, received)]
 
 
-def test_two_threads_exchange_tensors(vendor: Altered, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_threads_exchange_tensors(vendor: AlteredVendor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     store = torch.distributed.HashStore()
     with ThreadPoolExecutor(2) as pool:

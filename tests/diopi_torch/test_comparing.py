@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from reports import read_report
-from torch_devices import Altered, Spoilt
+from torch_devices import AlteredVendor, SpoilingVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -36,7 +36,7 @@ def step() -> None:
 def test_a_correct_vendor_passes_with_its_gradients(
     activate_vendor: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     with diopi_torch.autocompare() as comparison:
         step()
     assert {"addmm", "gelu_backward", "native_layer_norm_backward", "native_dropout", "sort"} <= set(comparison.counts)
@@ -51,7 +51,7 @@ def test_a_correct_vendor_passes_with_its_gradients(
 def test_a_wrong_result_is_reported_and_stored_as_a_case(
     activate_vendor: Callable[[Any], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Spoilt("diopiMm", 0))
+    activate_vendor(SpoilingVendor("diopiMm", 0))
     comparison = diopi_torch.autocompare("mm, add.*", report=tmp_path / "r.json")
     X.to("diopi") @ X.t().to("diopi") + 1
     comparison.close()
@@ -82,7 +82,7 @@ def run(folder: Path, *expected: str) -> None:
 
 
 def test_a_written_input_is_reported(activate_vendor: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]) -> None:
-    activate_vendor(Spoilt("diopiMm", 2))
+    activate_vendor(SpoilingVendor("diopiMm", 2))
     with diopi_torch.autocompare("mm") as comparison:
         X.to("diopi") @ X.t().to("diopi")
     assert comparison.counts["mm"]["wrong"] == 1
@@ -92,7 +92,7 @@ def test_a_written_input_is_reported(activate_vendor: Callable[[Any], Any], caps
 
 
 def test_a_wrong_gradient_of_a_composite_operator_is_reported(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Spoilt("diopiLayerNormBackward", 0))
+    activate_vendor(SpoilingVendor("diopiLayerNormBackward", 0))
     with diopi_torch.autocompare(quiet=True) as comparison:
         step()
     failed = {name for name, counts in comparison.counts.items() if counts["wrong"]}
@@ -102,7 +102,7 @@ def test_a_wrong_gradient_of_a_composite_operator_is_reported(activate_vendor: C
 def test_a_wrong_mapping_of_an_operator_is_reported(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     monkeypatch.setitem(kernels(), "sin", OperatorKernel(overload("sin"), kernels()["cos"].row))
     with diopi_torch.autocompare("sin") as comparison:
         X.to("diopi").sin()
@@ -112,7 +112,7 @@ def test_a_wrong_mapping_of_an_operator_is_reported(
 
 
 def test_results_that_the_vendor_allocates_are_compared(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     x = X.to("diopi")
     with diopi_torch.autocompare("nonzero, equal", quiet=True) as comparison:
         assert torch.equal((x > 1).nonzero().cpu(), (X > 1).nonzero())
@@ -126,7 +126,7 @@ def test_results_that_the_vendor_allocates_are_compared(activate_vendor: Callabl
 def test_calls_that_can_not_be_compared_are_reported(
     activate_vendor: Callable[[Any], Any], tmp_path: Path, capsys: Any
 ) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     with diopi_torch.autocompare("argmax", report=tmp_path / "r.json"):
         (X > 1).to("diopi").argmax()
     assert (
@@ -141,7 +141,7 @@ def test_calls_that_can_not_be_compared_are_reported(
 def test_an_operator_of_several_calls_has_one_budget(
     activate_vendor: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Spoilt("diopiSqrt", 0))
+    activate_vendor(SpoilingVendor("diopiSqrt", 0))
     x = X.abs().to("diopi")
     with diopi_torch.autocompare("_foreach_sqrt") as comparison:
         torch._foreach_sqrt([x, x + 1])
@@ -153,7 +153,7 @@ def test_an_operator_of_several_calls_has_one_budget(
 
 
 def test_fallbacks_are_not_compared(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered(lacks={"diopiMm"}))
+    activate_vendor(AlteredVendor(lacks={"diopiMm"}))
     with diopi_torch.autocompare("mm", quiet=True) as comparison:
         assert torch.equal((X.to("diopi") @ X.t().to("diopi")).cpu(), X @ X.t())
     assert comparison.counts == {}
@@ -161,7 +161,7 @@ def test_fallbacks_are_not_compared(activate_vendor: Callable[[Any], Any]) -> No
 
 
 def test_in_place_results_and_output_arguments_are_compared(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     x, out = X.to("diopi"), torch.empty(0, device="diopi")
     with diopi_torch.autocompare(quiet=True) as comparison:
         x[:, ::2].mul_(x[:, 1:2])  # between whose elements the others lie
@@ -186,7 +186,7 @@ def test_an_invalid_operator_pattern_is_an_error(
 
 
 def test_existing_cases_are_not_overwritten(activate_vendor: Callable[[Any], Any], tmp_path: Path) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     with diopi_torch.capture(tmp_path, "mm"):
         X.to("diopi") @ X.t().to("diopi")
     with pytest.raises(FileExistsError, match="folder"):
@@ -197,7 +197,7 @@ def test_existing_cases_are_not_overwritten(activate_vendor: Callable[[Any], Any
 
 @pytest.mark.slow
 def test_captured_calls_are_cases(activate_vendor: Callable[[Any], Any], tmp_path: Path) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     x = X.to("diopi")
     with diopi_torch.capture(tmp_path) as captured:
         torch.softmax(x[:, ::2], 1)
@@ -222,7 +222,7 @@ def test_captured_calls_are_cases(activate_vendor: Callable[[Any], Any], tmp_pat
 def test_the_environment_starts_a_comparison(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     assert compare_from_environment() is None
     monkeypatch.setenv(AUTOCOMPARE, " add.Tensor ,mm")
     comparison = compare_from_environment()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sampling import sampled
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -108,14 +108,14 @@ def test_every_operator_that_handles_lazy_tensors_has_shapes_here() -> None:
     assert receiving - exempt == set(PRODUCT_SHAPES)
 
 
-def test_a_product_with_a_lazy_conjugate_needs_no_fallback(vendor: Altered) -> None:
+def test_a_product_with_a_lazy_conjugate_needs_no_fallback(vendor: AlteredVendor) -> None:
     z = complex_numbers(3, 3)
     x = z.to("diopi")
     torch.testing.assert_close((x @ x.mH).cpu(), z @ z.mH)
     assert diopi_torch.fallbacks() == {}
 
 
-def test_autocompare_detects_a_dropped_conjugation(vendor: Altered, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_autocompare_detects_a_dropped_conjugation(vendor: AlteredVendor, monkeypatch: pytest.MonkeyPatch) -> None:
     x = complex_numbers(3, 3).to("diopi")
     with diopi_torch.autocompare("mm", quiet=True) as comparison:
         x @ x.mH

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -35,7 +35,7 @@ OUTPUTS: list[Callable[[str], Any]] = [
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("fill", SEQUENCES)
 def test_sequences_are_written_where_the_cpu_writes_them(
-    fill: Callable[..., Any], output: Callable[[str], Any], vendor: Altered
+    fill: Callable[..., Any], output: Callable[[str], Any], vendor: AlteredVendor
 ) -> None:
     def whole(device: str) -> Any:
         out = output(device)
@@ -68,7 +68,7 @@ def default_dtypes() -> Iterator[tuple[Any, ...]]:
     ],
 )
 def test_results_have_the_default_element_type(
-    program: Callable[[str], Any], vendor: Altered, default_dtypes: tuple[Any, ...]
+    program: Callable[[str], Any], vendor: AlteredVendor, default_dtypes: tuple[Any, ...]
 ) -> None:
     for dtype in default_dtypes:
         torch.set_default_dtype(dtype)
@@ -96,12 +96,12 @@ INVALID: list[Callable[[str], Any]] = [
 
 
 @pytest.mark.parametrize("program", INVALID)
-def test_invalid_values_raise_the_errors_of_the_cpu(program: Callable[[str], Any], vendor: Altered) -> None:
+def test_invalid_values_raise_the_errors_of_the_cpu(program: Callable[[str], Any], vendor: AlteredVendor) -> None:
     assert isinstance(outcome(program, "diopi"), Exception)
     assert_agrees_with_cpu(program)
 
 
-def test_ignored_targets_may_be_outside_of_the_classes(vendor: Altered) -> None:
+def test_ignored_targets_may_be_outside_of_the_classes(vendor: AlteredVendor) -> None:
     assert_agrees_with_cpu(
         lambda d: functional.cross_entropy(ascending(3, 4, device=d), torch.tensor([0, -100, 1], device=d))
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from torch_devices import Altered, Limited
+from torch_devices import AlteredVendor, Limited
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -15,26 +15,26 @@ import diopi_torch  # noqa: E402  # behind the check for PyTorch
 from diopi_torch.backend import use_vendor  # noqa: E402  # behind the check, too
 
 
-def test_there_is_one_device(vendor: Altered) -> None:
+def test_there_is_one_device(vendor: AlteredVendor) -> None:
     assert torch.diopi.is_available() and torch.diopi.is_initialized()
     assert (torch.diopi.device_count(), torch.diopi.current_device()) == (1, 0)
     torch.diopi.set_device("diopi:0")
     with torch.diopi.device(0):
         assert torch.ones(1, device="diopi").device == torch.device("diopi", 0)
-    assert torch.diopi.get_device_name() == "altered 1"
+    assert torch.diopi.get_device_name() == "altered_vendor 1"
     properties = torch.diopi.get_device_properties("diopi")
-    assert "name='altered'" in repr(properties)
+    assert "name='altered_vendor'" in repr(properties)
     assert (properties.total_memory is None) == (not vendor.host_addressable)
     assert torch.accelerator.current_accelerator() == torch.device("diopi")
 
 
 @pytest.mark.parametrize("device", [1, "diopi:1", "cpu", torch.device("meta")])
-def test_other_device_numbers_are_rejected(vendor: Altered, device: Any) -> None:
+def test_other_device_numbers_are_rejected(vendor: AlteredVendor, device: Any) -> None:
     with pytest.raises(RuntimeError, match="diopi:0"):
         torch.diopi.set_device(device)
 
 
-def test_allocation_on_another_device_number_is_rejected(vendor: Altered) -> None:
+def test_allocation_on_another_device_number_is_rejected(vendor: AlteredVendor) -> None:
     for make in (torch.empty, torch.ones, lambda size, device: torch.ones(size).to(device)):
         with pytest.raises(RuntimeError, match="'diopi:1'"):
             make(2, device="diopi:1")
@@ -42,12 +42,12 @@ def test_allocation_on_another_device_number_is_rejected(vendor: Altered) -> Non
         torch.accelerator.set_device_index(1)
 
 
-def test_use_vendor_fails_after_the_first_use(vendor: Altered) -> None:
-    with pytest.raises(diopi_torch.BackendError, match=r"altered.*torch_cpu"):
+def test_use_vendor_fails_after_the_first_use(vendor: AlteredVendor) -> None:
+    with pytest.raises(diopi_torch.BackendError, match=r"altered_vendor.*torch_cpu"):
         use_vendor("torch_cpu")
 
 
-def test_streams_and_events_order_work(vendor: Altered) -> None:
+def test_streams_and_events_order_work(vendor: AlteredVendor) -> None:
     side = torch.diopi.Stream()
     x = torch.arange(1000.0, device="diopi")
     begin, end = (torch.diopi.Event(enable_timing=True) for _ in range(2))
@@ -78,7 +78,7 @@ def test_streams_and_events_order_work(vendor: Altered) -> None:
     torch.diopi.synchronize()
 
 
-def test_memory_in_use_by_a_stream_is_retained(vendor: Altered) -> None:
+def test_memory_in_use_by_a_stream_is_retained(vendor: AlteredVendor) -> None:
     side, before = torch.diopi.Stream(), torch.diopi.memory_allocated()
     x = torch.ones(1000, device="diopi")
     x.record_stream(side)
@@ -93,7 +93,7 @@ def test_memory_in_use_by_a_stream_is_retained(vendor: Altered) -> None:
         torch.ones(1).record_stream(torch.Stream("cpu"))
 
 
-def test_seeds_and_states_determine_samples(vendor: Altered) -> None:
+def test_seeds_and_states_determine_samples(vendor: AlteredVendor) -> None:
     torch.manual_seed(5)
     assert torch.diopi.initial_seed() == 5
     first = torch.rand(8, device="diopi")
@@ -113,12 +113,12 @@ def test_seeds_and_states_determine_samples(vendor: Altered) -> None:
         torch.diopi.set_rng_state(torch.zeros(3))
 
 
-def test_a_cpu_generator_determines_the_samples(vendor: Altered) -> None:
+def test_a_cpu_generator_determines_the_samples(vendor: AlteredVendor) -> None:
     draws = [torch.rand(4, device="diopi", generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert torch.equal(draws[0], draws[1]) and not torch.equal(draws[0], draws[2])
 
 
-def test_memory_is_counted(vendor: Altered) -> None:
+def test_memory_is_counted(vendor: AlteredVendor) -> None:
     gc.collect()
     before = torch.diopi.memory_allocated()
     torch.diopi.reset_peak_memory_stats()
@@ -133,7 +133,7 @@ def test_memory_is_counted(vendor: Altered) -> None:
     assert torch.diopi.max_memory_reserved() == torch.diopi.memory_stats()["reserved_bytes.all.peak"] >= 4096
 
 
-def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
+def test_the_accelerator_of_pytorch_is_the_device(vendor: AlteredVendor) -> None:
     accelerator = torch.accelerator
     accelerator.synchronize()
     accelerator.synchronize("diopi:0")
@@ -155,23 +155,23 @@ def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
     assert accelerator.memory_reserved() == torch.diopi.memory_reserved()
 
 
-def test_other_accelerators_are_those_of_pytorch(monkeypatch: pytest.MonkeyPatch, vendor: Altered) -> None:
+def test_other_accelerators_are_those_of_pytorch(monkeypatch: pytest.MonkeyPatch, vendor: AlteredVendor) -> None:
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
     with pytest.raises(RuntimeError, match="synchronizing"):
         torch.accelerator.synchronize()
 
 
-def test_the_size_of_the_memory_is_reported(vendor: Altered) -> None:
+def test_the_size_of_the_memory_is_reported(vendor: AlteredVendor) -> None:
     if vendor.host_addressable:
         free, total = torch.diopi.mem_get_info()
         assert 0 < free <= total
     else:
-        with pytest.raises(RuntimeError, match=r"altered.*memory"):
+        with pytest.raises(RuntimeError, match=r"altered_vendor.*memory"):
             torch.diopi.mem_get_info()
 
 
 def test_running_out_of_memory_raises_the_error_of_pytorch(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered(Limited(2**20)))
+    activate_vendor(AlteredVendor(Limited(2**20)))
     tensor = torch.empty(2**16, device="diopi")
     with pytest.raises(torch.OutOfMemoryError, match="1,048,576 bytes"):
         torch.empty(2**18, device="diopi")
@@ -179,11 +179,11 @@ def test_running_out_of_memory_raises_the_error_of_pytorch(activate_vendor: Call
     assert torch.empty(2**18, device="diopi").numel() == 2**18
 
 
-def test_memory_of_a_process_can_be_limited(vendor: Altered) -> None:
+def test_memory_of_a_process_can_be_limited(vendor: AlteredVendor) -> None:
     with pytest.raises(ValueError, match="2"):
         torch.diopi.set_per_process_memory_fraction(2)
     if not vendor.host_addressable:  # the size of the memory is unknown
-        with pytest.raises(RuntimeError, match="altered"):
+        with pytest.raises(RuntimeError, match="altered_vendor"):
             torch.diopi.set_per_process_memory_fraction(0.5)
         return
     torch.diopi.set_per_process_memory_fraction(0)
@@ -193,7 +193,7 @@ def test_memory_of_a_process_can_be_limited(vendor: Altered) -> None:
     assert torch.empty(2**20, device="diopi").numel() == 2**20
 
 
-def test_the_memory_summary_lists_each_statistic(vendor: Altered) -> None:
+def test_the_memory_summary_lists_each_statistic(vendor: AlteredVendor) -> None:
     summary = torch.diopi.memory_summary()
     assert len(summary.splitlines()) == len(torch.diopi.memory_stats())
     assert all(name in summary for name in torch.diopi.memory_stats())
@@ -205,7 +205,7 @@ assert not torch.diopi.is_initialized()
 diopi_torch.use_vendor("torch_devices:limited")
 torch.manual_seed(1)
 x = torch.ones(3, device="diopi")
-assert torch.diopi.get_device_name() == "altered 1"
+assert torch.diopi.get_device_name() == "altered_vendor 1"
 if not os.fork():
     try:
         x + x

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -19,7 +19,7 @@ def dump_at(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], str]:
     """Return the output at a level, for an addition of a view and an operator on the CPU."""
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     x = X.to("diopi").requires_grad_()[:, ::2]
 
     def dump(level: str) -> str:
@@ -48,7 +48,7 @@ def test_the_level_is_read_at_each_call(dump_at: Callable[[str], str], monkeypat
 def test_entries_of_lists_are_printed_once(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     x = X.to("diopi")
     monkeypatch.setenv(VARIABLE, "2")
     torch._foreach_add([x, x], [x, x])
@@ -60,7 +60,7 @@ def test_entries_of_lists_are_printed_once(
 def test_a_fallback_is_printed_as_cpu(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Altered(lacks={"diopiMm"}))
+    activate_vendor(AlteredVendor(lacks={"diopiMm"}))
     x = X.to("diopi")
     monkeypatch.setenv(VARIABLE, "1")
     x @ x.t()
@@ -70,7 +70,7 @@ def test_a_fallback_is_printed_as_cpu(
 def test_the_parts_of_sparse_tensors_are_printed(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     x = X.to("diopi").to_sparse()
     monkeypatch.setenv(VARIABLE, "2")
     x.to_dense()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -16,7 +16,7 @@ import diopi_torch  # noqa: E402  # behind the check for PyTorch
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
 
 
-def test_results_return_to_the_device_and_are_counted(vendor: Altered) -> None:
+def test_results_return_to_the_device_and_are_counted(vendor: AlteredVendor) -> None:
     x = X.to("diopi")
     assert torch.equal(torch.cumprod(x, 1).cpu(), torch.cumprod(X, 1))
     values, indices = torch.kthvalue(x, 2, 1)
@@ -27,7 +27,7 @@ def test_results_return_to_the_device_and_are_counted(vendor: Altered) -> None:
     assert diopi_torch.fallbacks() == {}
 
 
-def test_written_arguments_are_copied_back(vendor: Altered) -> None:
+def test_written_arguments_are_copied_back(vendor: AlteredVendor) -> None:
     x, expected = X.to("diopi"), X.clone()
     x[:, ::2].atan2_(x[:, 1:2])
     expected[:, ::2].atan2_(expected[:, 1:2])
@@ -39,14 +39,14 @@ def test_written_arguments_are_copied_back(vendor: Altered) -> None:
 
 
 def test_statistics_of_batches_are_copied_back(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered(host_addressable=False, lacks={"diopiBatchNorm"}))
+    activate_vendor(AlteredVendor(host_addressable=False, lacks={"diopiBatchNorm"}))
     here, there = torch.nn.BatchNorm1d(3), torch.nn.BatchNorm1d(3).to("diopi")
     torch.testing.assert_close(there(X.to("diopi")).cpu(), here(X))
     torch.testing.assert_close(there.running_mean.cpu(), here.running_mean)
     assert diopi_torch.fallbacks() == {"native_batch_norm": 1}
 
 
-def test_the_seed_of_the_device_determines_fallback_samples(vendor: Altered) -> None:
+def test_the_seed_of_the_device_determines_fallback_samples(vendor: AlteredVendor) -> None:
     draws = []
     for seed in (1, 1, 2):
         torch.diopi.manual_seed(seed)
@@ -56,28 +56,28 @@ def test_the_seed_of_the_device_determines_fallback_samples(vendor: Altered) -> 
     assert diopi_torch.fallbacks() == {"exponential_": 6}
 
 
-def test_operators_that_the_cpu_lacks_raise_an_error(vendor: Altered) -> None:
+def test_operators_that_the_cpu_lacks_raise_an_error(vendor: AlteredVendor) -> None:
     with pytest.raises(NotImplementedError, match="_fused_dropout"):
         torch.ops.aten._fused_dropout(X.to("diopi"), 0.5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=str)
 @pytest.mark.parametrize("shape", [(), (2, 3)], ids=str)
-def test_numbers_may_replace_tensors(vendor: Altered, shape: tuple[int, ...], dtype: Any) -> None:
+def test_numbers_may_replace_tensors(vendor: AlteredVendor, shape: tuple[int, ...], dtype: Any) -> None:
     x = torch.full(shape, 3, dtype=dtype)
     found, expected = (torch.copysign(tensor, -2.5) for tensor in (x.to("diopi"), x))
     assert found.dtype is expected.dtype and torch.equal(found.cpu(), expected)
     assert diopi_torch.fallbacks() == {"copysign.out": 1}
 
 
-def test_gradients_of_no_distances_have_the_sizes_of_their_tensors(vendor: Altered) -> None:
+def test_gradients_of_no_distances_have_the_sizes_of_their_tensors(vendor: AlteredVendor) -> None:
     x, y = (torch.ones(shape, device="diopi", requires_grad=True) for shape in ((3, 5), (0, 4, 5)))
     torch.cdist(x, y).sum().backward()
     assert (x.grad.shape, y.grad.shape) == ((3, 5), (0, 4, 5))
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")  # of making one
-def test_unsupported_layouts_raise_an_error(vendor: Altered) -> None:
+def test_unsupported_layouts_raise_an_error(vendor: AlteredVendor) -> None:
     x = X.to("diopi")
     with pytest.raises(NotImplementedError, match=r"to_mkldnn.*torch\._mkldnn"):
         x.to_mkldnn()
@@ -85,7 +85,7 @@ def test_unsupported_layouts_raise_an_error(vendor: Altered) -> None:
         torch.nested.as_nested_tensor([x, x]) + 1
 
 
-def test_errors_of_the_cpu_propagate(vendor: Altered) -> None:
+def test_errors_of_the_cpu_propagate(vendor: AlteredVendor) -> None:
     with pytest.raises(RuntimeError, match="k out of range"):
         torch.kthvalue(X.to("diopi"), 7, 1)
 

@@ -5,7 +5,7 @@ import pickle
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -13,7 +13,7 @@ import diopi_torch.generators  # noqa: E402  # behind the check for PyTorch
 
 
 @pytest.mark.parametrize("device", ["diopi", "diopi:0", torch.device("diopi", 0)])
-def test_a_generator_of_the_device_determines_samples(vendor: Altered, device: Any) -> None:
+def test_a_generator_of_the_device_determines_samples(vendor: AlteredVendor, device: Any) -> None:
     generator = torch.Generator(device=device).manual_seed(3)
     assert isinstance(generator, torch.Generator)
     assert (generator.device, generator.initial_seed()) == (torch.device("diopi", 0), 3)
@@ -23,7 +23,7 @@ def test_a_generator_of_the_device_determines_samples(vendor: Altered, device: A
     assert torch.equal(torch.rand(4, device="diopi", generator=generator), first)
 
 
-def test_a_state_can_be_restored_copied_and_pickled(vendor: Altered) -> None:
+def test_a_state_can_be_restored_copied_and_pickled(vendor: AlteredVendor) -> None:
     generator = torch.Generator("diopi").manual_seed(5)
     torch.rand(4, device="diopi", generator=generator)
     state = generator.get_state()

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -33,7 +33,7 @@ PLACES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_errors_in_hooks_propagate(vendor: Altered, place: str) -> None:
+def test_errors_in_hooks_propagate(vendor: AlteredVendor, place: str) -> None:
     for _ in range(20):  # Python specializes what is called often
         x = torch.ones(3, device="diopi", requires_grad=True)
         y = x * 2
@@ -43,7 +43,7 @@ def test_errors_in_hooks_propagate(vendor: Altered, place: str) -> None:
     assert (x + 1).sum().item() == 6
 
 
-def test_errors_in_hooks_of_nested_gradients_propagate(vendor: Altered) -> None:
+def test_errors_in_hooks_of_nested_gradients_propagate(vendor: AlteredVendor) -> None:
     def part(x: Any) -> Any:
         y = x * 2
         if y.requires_grad:
@@ -57,7 +57,7 @@ def test_errors_in_hooks_of_nested_gradients_propagate(vendor: Altered) -> None:
         torch.autograd.grad(part(x).sum(), x)
 
 
-def test_errors_propagate_to_the_thread_that_computes_gradients(vendor: Altered) -> None:
+def test_errors_propagate_to_the_thread_that_computes_gradients(vendor: AlteredVendor) -> None:
     def gradient(raises: bool) -> Any:
         x = torch.ones(3, device="diopi", requires_grad=True)
         if raises:

@@ -2,7 +2,7 @@
 
 import pytest
 from click.testing import CliRunner
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -11,7 +11,7 @@ from diopi_torch.listing import OperatorSupport, list_operators  # noqa: E402  #
 
 
 def test_every_operator_has_a_status() -> None:
-    found = {entry.operator: entry for entry in list_operators(Altered(lacks={"diopiMm", "diopiMulScalar"}))}
+    found = {entry.operator: entry for entry in list_operators(AlteredVendor(lacks={"diopiMm", "diopiMulScalar"}))}
     assert list(found) == sorted(found)
     assert found["mul.Tensor"] == OperatorSupport("mul.Tensor", "diopiMul", "served")
     assert found["mm.out"] == OperatorSupport("mm.out", "diopiMm", "fallback")

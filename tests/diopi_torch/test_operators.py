@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from sampling import sampled
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -125,7 +125,7 @@ CALLS = [
     ("function", "arguments", "called"), sampled(CALLS, 20, slow=30), ids=lambda value: getattr(value, "__name__", "")
 )
 def test_results_equal_those_of_the_cpu(
-    vendor: Altered, function: Callable[..., Any], arguments: Any, called: str | None
+    vendor: AlteredVendor, function: Callable[..., Any], arguments: Any, called: str | None
 ) -> None:
     assert_agree(
         function(*to_device(arguments)) if called else function(*arguments, device="diopi"), function(*arguments)
@@ -134,7 +134,7 @@ def test_results_equal_those_of_the_cpu(
     assert diopi_torch.fallbacks() == {}
 
 
-def test_indices_may_be_on_the_cpu(vendor: Altered) -> None:
+def test_indices_may_be_on_the_cpu(vendor: AlteredVendor) -> None:
     places, mask = torch.tensor([2, 0]), torch.tensor([True, False, True])
     x = to_device(X)
     assert_agree([x[places], x[mask], x[places, to_device(places)]], [X[places], X[mask], X[places, places]])
@@ -145,19 +145,19 @@ def test_indices_may_be_on_the_cpu(vendor: Altered) -> None:
     assert diopi_torch.fallbacks() == {}
 
 
-def test_complex_numbers_run_on_the_cpu(vendor: Altered) -> None:
+def test_complex_numbers_run_on_the_cpu(vendor: AlteredVendor) -> None:
     z = torch.tensor([1 + 2j])
     assert_agree(to_device(z) * 2j, z * 2j)
     assert set(diopi_torch.fallbacks()) <= {"mul.Tensor", "mul.Scalar"} and diopi_torch.fallbacks()
 
 
-def test_zero_gradients_are_allocated(vendor: Altered) -> None:
+def test_zero_gradients_are_allocated(vendor: AlteredVendor) -> None:
     x = X.to("diopi").requires_grad_()
     x.sgn().sum().backward()
     assert torch.equal(x.grad.cpu(), torch.zeros_like(X))
 
 
-def test_batch_normalization_saves_nothing_in_evaluation(vendor: Altered) -> None:
+def test_batch_normalization_saves_nothing_in_evaluation(vendor: AlteredVendor) -> None:
     ones, running = torch.ones(4), (torch.tensor([1.0, 0.0, 2.0, 3.0]), torch.tensor([4.0, 1.0, 0.5, 2.0]))
     found = []
     for device in ("cpu", "diopi"):
@@ -171,7 +171,9 @@ def test_batch_normalization_saves_nothing_in_evaluation(vendor: Altered) -> Non
 
 
 @pytest.mark.parametrize("parameters", [torch.bfloat16, torch.float32, None], ids=str)
-def test_batch_normalization_saves_statistics_in_the_type_of_its_parameters(vendor: Altered, parameters: Any) -> None:
+def test_batch_normalization_saves_statistics_in_the_type_of_its_parameters(
+    vendor: AlteredVendor, parameters: Any
+) -> None:
     x, statistics = X.bfloat16(), [None] * 4 if parameters is None else [torch.ones(4, dtype=parameters)] * 4
     there_given = [tensor if tensor is None else tensor.to("diopi") for tensor in statistics]
     found = torch.native_batch_norm(x.to("diopi"), *there_given, True, 0, 1)
@@ -183,7 +185,7 @@ def test_batch_normalization_saves_statistics_in_the_type_of_its_parameters(vend
 
 @pytest.mark.parametrize("axis", [None, 0, -1])
 @pytest.mark.parametrize("wanted", [(), ("return_inverse",), ("return_counts",), ("return_inverse", "return_counts")])
-def test_unique_returns_the_requested_results(vendor: Altered, axis: int | None, wanted: Any) -> None:
+def test_unique_returns_the_requested_results(vendor: AlteredVendor, axis: int | None, wanted: Any) -> None:
     values = torch.tensor([[3, 1, 1], [0, 2, 2], [3, 1, 1]])
     options = {"dim": axis, **dict.fromkeys(wanted, True)}
     assert_agree(torch.unique(values.to("diopi"), **options), torch.unique(values, **options))
@@ -191,12 +193,12 @@ def test_unique_returns_the_requested_results(vendor: Altered, axis: int | None,
     assert diopi_torch.fallbacks() == {}
 
 
-def test_unrequested_results_of_unique_are_empty(vendor: Altered) -> None:
+def test_unrequested_results_of_unique_are_empty(vendor: AlteredVendor) -> None:
     operator = torch.ops.aten._unique2
     assert_agree(operator(N.to("diopi"), True, False, False), operator(N, True, False, False))
 
 
-def test_decomposed_operators_have_all_overloads(vendor: Altered) -> None:
+def test_decomposed_operators_have_all_overloads(vendor: AlteredVendor) -> None:
     x, out = X.to("diopi"), torch.empty(0, device="diopi")
     assert functional.hardsigmoid(x, inplace=True) is x
     assert_agree(x, functional.hardsigmoid(X))
@@ -214,7 +216,7 @@ def test_decomposed_operators_have_all_overloads(vendor: Altered) -> None:
         lambda x, *_: pad_by_reflection(x[None], (1, 2, 0, 1)),
     ],
 )
-def test_decomposed_operators_have_gradients(function: Any, vendor: Altered) -> None:
+def test_decomposed_operators_have_gradients(function: Any, vendor: AlteredVendor) -> None:
     found, expected = X.to("diopi").requires_grad_(), X.clone().requires_grad_()
     for x in (found, expected):
         weight = [torch.tensor([0.25], device=x.device)] if function is functional.prelu else []
@@ -232,7 +234,7 @@ def test_one_line_of_the_table_serves_every_overload() -> None:
     assert "softmax.int" not in kernels(), "PyTorch composes it"
 
 
-def test_output_arguments_are_written(vendor: Altered) -> None:
+def test_output_arguments_are_written(vendor: AlteredVendor) -> None:
     x, out = X.to("diopi"), torch.zeros(4, 3, device="diopi").T
     address = out.data_ptr()
     assert torch.exp(x, out=out) is out
@@ -249,7 +251,7 @@ def test_output_arguments_are_written(vendor: Altered) -> None:
         torch.add(x, x, out=torch.empty(0, dtype=torch.int64, device="diopi"))
 
 
-def test_a_result_may_overlap_an_argument(vendor: Altered) -> None:
+def test_a_result_may_overlap_an_argument(vendor: AlteredVendor) -> None:
     x, y = X.to("diopi"), Y.to("diopi")
     square = numbers(3, 3).to("diopi")
     expected = square.cpu() @ square.cpu()
@@ -262,7 +264,7 @@ def test_a_result_may_overlap_an_argument(vendor: Altered) -> None:
 def test_in_place_operators_call_the_plain_function_if_the_form_is_missing(
     activate_vendor: Callable[[Any], Any], lacks: tuple[str, ...]
 ) -> None:
-    used = activate_vendor(Altered(lacks=lacks))
+    used = activate_vendor(AlteredVendor(lacks=lacks))
     x, expected = X.to("diopi"), X.clone()
     view, plain = x[:, 1:3], expected[:, 1:3]
     assert view.mul_(Y.to("diopi")[:, :2]) is view
@@ -275,12 +277,12 @@ def test_in_place_operators_call_the_plain_function_if_the_form_is_missing(
     assert diopi_torch.fallbacks() == {}
 
 
-def test_an_empty_view_may_start_beyond_the_end_of_its_storage(vendor: Altered) -> None:
-    nothing = torch.empty(0, 3, device="diopi").as_strided((0, 3), (3, 1), 7)
-    assert_agree(nothing + 1, torch.empty(0, 3))
+def test_an_empty_view_may_start_beyond_the_end_of_its_storage(vendor: AlteredVendor) -> None:
+    empty = torch.empty(0, 3, device="diopi").as_strided((0, 3), (3, 1), 7)
+    assert_agree(empty + 1, torch.empty(0, 3))
 
 
-def test_lists_are_written_in_place(vendor: Altered) -> None:
+def test_lists_are_written_in_place(vendor: AlteredVendor) -> None:
     xs, expected = [X.to("diopi"), Y.to("diopi")], [X.clone(), Y.clone()]
     torch._foreach_add_(xs, [x.clone() for x in xs], alpha=0.5)
     torch._foreach_add_(expected, [x.clone() for x in expected], alpha=0.5)
@@ -297,14 +299,14 @@ def test_lists_are_written_in_place(vendor: Altered) -> None:
         lambda x: torch.cat([x, x[0]]),
     ],
 )
-def test_invalid_arguments_raise_the_error_of_pytorch(vendor: Altered, call: Callable[[Any], Any]) -> None:
+def test_invalid_arguments_raise_the_error_of_pytorch(vendor: AlteredVendor, call: Callable[[Any], Any]) -> None:
     before = list(vendor.called)
     with pytest.raises(RuntimeError, match=r"size|shape|dim"):
         call(torch.ones(3, 4, device="diopi"))
     assert [name for name in vendor.called[len(before) :] if name not in ("diopiOnes", "diopiFill")] == []
 
 
-def test_tensors_on_different_devices_are_rejected_except_numbers(vendor: Altered) -> None:
+def test_tensors_on_different_devices_are_rejected_except_numbers(vendor: AlteredVendor) -> None:
     with pytest.raises(RuntimeError, match=r"\[3, 4\] on cpu"):
         X.to("diopi") + X
     assert_agree(X.to("diopi") + torch.tensor(2.0), X + 2)
@@ -314,28 +316,28 @@ def test_tensors_on_different_devices_are_rejected_except_numbers(vendor: Altere
     "code", [Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNotSupported, Error._5DNotSupported]
 )
 def test_calls_that_a_vendor_declines_run_on_the_cpu(activate_vendor: Callable[[Any], Any], code: Error) -> None:
-    activate_vendor(Altered(error_codes={"diopiExp": code}))
+    activate_vendor(AlteredVendor(error_codes={"diopiExp": code}))
     x = X.to("diopi")
     assert_agree((x.exp(), torch.exp(x, out=torch.empty_like(x))), (X.exp(), X.exp()))
     assert diopi_torch.fallbacks() == {"exp": 1, "exp.out": 1}
 
 
 @pytest.mark.parametrize("write", [lambda x, y: x.add_(y), lambda x, y: torch.add(y, 1, out=x)], ids=["add_", "out"])
-def test_output_arguments_on_the_cpu_are_rejected(vendor: Altered, write: Callable[[Any, Any], Any]) -> None:
+def test_output_arguments_on_the_cpu_are_rejected(vendor: AlteredVendor, write: Callable[[Any, Any], Any]) -> None:
     with pytest.raises(RuntimeError, match="same device"):
         write(torch.tensor(1.0), torch.tensor(1.0, device="diopi"))
 
 
 def test_an_error_of_the_vendor_raises_an_error(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered(error_codes={"diopiExp": Error.ErrorOccurred}))
-    with pytest.raises(RuntimeError, match=r"altered: diopiExp.*ErrorOccurred"):
+    activate_vendor(AlteredVendor(error_codes={"diopiExp": Error.ErrorOccurred}))
+    with pytest.raises(RuntimeError, match=r"altered_vendor: diopiExp.*ErrorOccurred"):
         X.to("diopi").exp()
     assert diopi_torch.fallbacks() == {}
 
 
 @pytest.mark.parametrize("function", ["diopiAddInp", "diopiAdd"])
 def test_a_partly_executed_operator_raises_an_error(activate_vendor: Callable[[Any], Any], function: str) -> None:
-    class Once(Altered):
+    class Once(AlteredVendor):
         def call(self, name: str, *arguments: Any) -> Error:
             repeated = name in self.called and name == function
             return Error.NoImplement if repeated else super().call(name, *arguments)
@@ -347,12 +349,12 @@ def test_a_partly_executed_operator_raises_an_error(activate_vendor: Callable[[A
 
 
 @pytest.mark.parametrize("calls_torch", [True, False])
-def test_a_vendor_can_call_pytorch(vendor: Altered, monkeypatch: pytest.MonkeyPatch, calls_torch: bool) -> None:
+def test_a_vendor_can_call_pytorch(vendor: AlteredVendor, monkeypatch: pytest.MonkeyPatch, calls_torch: bool) -> None:
     gradients = []
 
     def call(*arguments: Any) -> Error:
         gradients.append((torch.ones(1, requires_grad=True) * 2).requires_grad)
-        return Altered.call(vendor, *arguments)
+        return AlteredVendor.call(vendor, *arguments)
 
     x = X.to("diopi")
     monkeypatch.setattr(vendor, "calls_torch", calls_torch)
@@ -361,7 +363,7 @@ def test_a_vendor_can_call_pytorch(vendor: Altered, monkeypatch: pytest.MonkeyPa
     assert set(gradients) == {calls_torch}
 
 
-def test_errors_of_composed_operators_and_of_outputs_are_those_of_the_cpu(vendor: Altered) -> None:
+def test_errors_of_composed_operators_and_of_outputs_are_those_of_the_cpu(vendor: AlteredVendor) -> None:
     x, numbers = torch.ones(5, 3, device="diopi"), torch.ones(3, dtype=torch.int64, device="diopi")
     with pytest.raises(RuntimeError, match=r"multi_margin_loss.*size equal to the number of input samples"):
         torch.nn.functional.multi_margin_loss(x, numbers)

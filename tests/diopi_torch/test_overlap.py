@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -82,19 +82,23 @@ def apply(write: Callable[[Any], Any], device: str) -> Any:
 
 
 @pytest.mark.parametrize("program", REPEATED)
-def test_writes_to_repeated_elements_are_refused(program: Callable[[str], Any], vendor: Altered) -> None:
+def test_writes_to_repeated_elements_are_refused(program: Callable[[str], Any], vendor: AlteredVendor) -> None:
     assert "refers to a single memory location" in str(outcome(program, "diopi"))
     assert_agrees_with_cpu(program)
 
 
 @pytest.mark.parametrize("write", SHARING)
-def test_writes_to_elements_that_are_read_elsewhere_are_refused(write: Callable[[Any], Any], vendor: Altered) -> None:
+def test_writes_to_elements_that_are_read_elsewhere_are_refused(
+    write: Callable[[Any], Any], vendor: AlteredVendor
+) -> None:
     assert "refer to a single memory location" in str(outcome(lambda device: apply(write, device), "diopi"))
     assert_agrees_with_cpu(lambda device: apply(write, device))
 
 
 @pytest.mark.parametrize("program", ALLOWED)
-def test_allowed_writes_to_repeated_elements_run_on_the_cpu(program: Callable[[str], Any], vendor: Altered) -> None:
+def test_allowed_writes_to_repeated_elements_run_on_the_cpu(
+    program: Callable[[str], Any], vendor: AlteredVendor
+) -> None:
     assert_agrees_with_cpu(program)
     assert sum(diopi_torch.fallbacks().values()) == 1
 
@@ -110,19 +114,21 @@ def test_allowed_writes_to_repeated_elements_run_on_the_cpu(program: Callable[[s
         lambda x: x[::2].copy_(x[1::2]),
     ],
 )
-def test_separate_and_equal_elements_are_written_by_functions(write: Callable[[Any], Any], vendor: Altered) -> None:
+def test_separate_and_equal_elements_are_written_by_functions(
+    write: Callable[[Any], Any], vendor: AlteredVendor
+) -> None:
     assert_agrees_with_cpu(lambda device: apply(write, device))
     assert diopi_torch.fallbacks() == {}
 
 
-def test_plans_distinguish_the_distance_of_tensors_in_one_memory(vendor: Altered) -> None:
+def test_plans_distinguish_the_distance_of_tensors_in_one_memory(vendor: AlteredVendor) -> None:
     x = ascending(4, 4, device="diopi")
     x[:2].add_(x[2:])
     with pytest.raises(RuntimeError, match="refer to a single memory location"):
         x[:2].add_(x[1:3])
 
 
-def test_the_check_neither_writes_nor_draws(vendor: Altered) -> None:
+def test_the_check_neither_writes_nor_draws(vendor: AlteredVendor) -> None:
     x, state = ascending(3, device="diopi"), torch.diopi.get_rng_state()
     check_on_cpu(torch.ops.aten.uniform_.default, (x,), {})
     assert x.tolist() == [1, 2, 3]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -22,7 +22,7 @@ TENSORS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("create", TENSORS.values(), ids=TENSORS)
-def test_a_pinned_copy_has_the_elements_of_the_tensor(vendor: Altered, create: Callable[[], Any]) -> None:
+def test_a_pinned_copy_has_the_elements_of_the_tensor(vendor: AlteredVendor, create: Callable[[], Any]) -> None:
     tensor = create()
     copy = tensor.pin_memory()
     assert copy.is_pinned() and not tensor.is_pinned()
@@ -44,7 +44,7 @@ def test_a_transposed_copy_has_the_strides_of_the_tensor() -> None:
     assert torch.arange(6.0).reshape(2, 3).T.pin_memory().stride() == (1, 3)
 
 
-def test_tensors_of_the_device_cannot_be_pinned(vendor: Altered) -> None:
+def test_tensors_of_the_device_cannot_be_pinned(vendor: AlteredVendor) -> None:
     with pytest.raises(RuntimeError, match="pin"):
         torch.ones(2, device="diopi").pin_memory()
 

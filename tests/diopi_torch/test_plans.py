@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from unittest import mock
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -18,7 +18,7 @@ DEVICE = "diopi"
 
 
 @pytest.fixture
-def found(vendor: Altered) -> Iterator[mock.Mock]:
+def found(vendor: AlteredVendor) -> Iterator[mock.Mock]:
     """Return a counter of how often calls of an operator are planned."""
     with mock.patch.object(plans, "function_calls", side_effect=plans.function_calls) as counted:
         yield counted
@@ -105,7 +105,7 @@ def test_the_number_of_cached_plans_is_limited(found: mock.Mock, monkeypatch: py
     assert len(backend().plans) <= 3
 
 
-def test_a_stream_caches_native_tensors(vendor: Altered) -> None:
+def test_a_stream_caches_native_tensors(vendor: AlteredVendor) -> None:
     stream, x = backend().stream, torch.arange(4.0, device=DEVICE)
     form = layout_of((4,), (1,), torch.float32)
     opened = stream.open_tensor(x, form)
@@ -116,7 +116,7 @@ def test_a_stream_caches_native_tensors(vendor: Altered) -> None:
     assert stream.open_tensor(x, form).numpy().tolist() == [0, 1, 2, 3]
 
 
-def test_native_tensors_of_freed_memory_are_not_reused(vendor: Altered) -> None:
+def test_native_tensors_of_freed_memory_are_not_reused(vendor: AlteredVendor) -> None:
     stream, form = backend().stream, layout_of((4,), (1,), torch.float32)
     x = torch.arange(4.0, device=DEVICE)
     opened = stream.open_tensor(x, form)

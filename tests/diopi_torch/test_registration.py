@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -58,7 +58,7 @@ def test_composed_operators_are_forced_by_whole_names(
 
 
 def test_gradients_pass_through_a_composed_operator_on_the_cpu(
-    monkeypatch: pytest.MonkeyPatch, vendor: Altered
+    monkeypatch: pytest.MonkeyPatch, vendor: AlteredVendor
 ) -> None:
     monkeypatch.setenv(FORCE_FALLBACK, "linear,dropout")
     kernels = registration.forced_compositions()
@@ -80,7 +80,7 @@ def test_operators_lose_their_kernels_on_request(monkeypatch: pytest.MonkeyPatch
 def test_operators_wait_for_the_device_on_request(
     monkeypatch: pytest.MonkeyPatch, activate_vendor: Callable[[Any], Any]
 ) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     waits: list[str] = []
     monkeypatch.setattr(type(backend().stream), "synchronize", lambda stream: waits.append("stream"))
     kernel = overload("neg")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -51,14 +51,14 @@ def assert_agree(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("layout", CONSTRUCTORS)
-def test_sparse_results_equal_those_of_the_cpu(vendor: Altered, layout: str, operator: str) -> None:
+def test_sparse_results_equal_those_of_the_cpu(vendor: AlteredVendor, layout: str, operator: str) -> None:
     make, apply = CONSTRUCTORS[layout], OPERATORS[operator]
     expected = apply(make(A), DENSE)
     for sparse in (make(A.to("diopi")), make(A).to("diopi")):
         assert_agree(apply(sparse, DENSE.to("diopi")), expected)
 
 
-def test_compressed_rows_are_multiplied_by_a_function(vendor: Altered) -> None:
+def test_compressed_rows_are_multiplied_by_a_function(vendor: AlteredVendor) -> None:
     found, expected = A.to("diopi").requires_grad_(), A.clone().requires_grad_()
     results = [torch.sparse.mm(tensor.to_sparse_csr(), DENSE.to(tensor.device)) for tensor in (found, expected)]
     for result in results:
@@ -69,7 +69,7 @@ def test_compressed_rows_are_multiplied_by_a_function(vendor: Altered) -> None:
 
 
 @pytest.mark.parametrize("change", [torch.Tensor.double, torch.Tensor.to_sparse], ids=["double", "sparse"])
-def test_unsupported_products_run_on_the_cpu(vendor: Altered, change: Callable[[Any], Any]) -> None:
+def test_unsupported_products_run_on_the_cpu(vendor: AlteredVendor, change: Callable[[Any], Any]) -> None:
     x, dense = A.to_sparse_csr(), change(DENSE) if change is torch.Tensor.double else A.to_sparse_csr()
     x = x.to(dense.dtype)
     assert_agree(x.to("diopi") @ dense.to("diopi"), x @ dense)
@@ -77,18 +77,18 @@ def test_unsupported_products_run_on_the_cpu(vendor: Altered, change: Callable[[
 
 
 def test_products_fall_back_if_the_vendor_lacks_the_function(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered(lacks={"diopiSpMM"}))
+    activate_vendor(AlteredVendor(lacks={"diopiSpMM"}))
     assert_agree(A.to_sparse_csr().to("diopi") @ DENSE.to("diopi"), A @ DENSE)
     assert diopi_torch.fallbacks() == {"mm": 1}
 
 
-def test_mismatched_sizes_raise_the_error_of_pytorch(vendor: Altered) -> None:
+def test_mismatched_sizes_raise_the_error_of_pytorch(vendor: AlteredVendor) -> None:
     with pytest.raises(RuntimeError, match="multiplied"):
         A.to_sparse_csr().to("diopi") @ DENSE.T.to("diopi")
 
 
 @pytest.mark.parametrize("reduction", ["sum", "amax"])
-def test_reductions_of_products_have_gradients(vendor: Altered, reduction: str) -> None:
+def test_reductions_of_products_have_gradients(vendor: AlteredVendor, reduction: str) -> None:
     found, expected = DENSE.to("diopi").requires_grad_(), DENSE.clone().requires_grad_()
     for dense in (found, expected):
         rows = A[:2].to_sparse_csr().to(dense.device).requires_grad_()
@@ -97,7 +97,7 @@ def test_reductions_of_products_have_gradients(vendor: Altered, reduction: str) 
 
 
 @pytest.mark.parametrize("layout", CONSTRUCTORS)
-def test_sparse_tensors_can_be_saved_and_printed(vendor: Altered, layout: str) -> None:
+def test_sparse_tensors_can_be_saved_and_printed(vendor: AlteredVendor, layout: str) -> None:
     x, file = CONSTRUCTORS[layout](A).to("diopi"), io.BytesIO()
     torch.save(x, file)
     file.seek(0)
@@ -106,7 +106,7 @@ def test_sparse_tensors_can_be_saved_and_printed(vendor: Altered, layout: str) -
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.SparseAdam, torch.optim.Adagrad])
-def test_an_embedding_with_sparse_gradients_is_trained(vendor: Altered, optimizer: Any) -> None:
+def test_an_embedding_with_sparse_gradients_is_trained(vendor: AlteredVendor, optimizer: Any) -> None:
     here = torch.nn.Embedding(5, 3, sparse=True)
     trained = [here, copy.deepcopy(here).to("diopi")]
     for module in trained:

@@ -42,7 +42,7 @@ def test_checkpoints_compute_the_same_again(use_reentrant: bool) -> None:
         return torch.utils.checkpoint.checkpoint(model, x, use_reentrant=use_reentrant)
 
     pairs = zip(gradients(model, model), gradients(model, forward), strict=True)
-    assert all(torch.equal(first, again) for first, again in pairs), "random numbers included"
+    assert all(torch.equal(first, second) for first, second in pairs), "random numbers included"
 
 
 def test_scaled_gradients_skip_a_step_that_overflows() -> None:
@@ -73,8 +73,8 @@ def test_a_profile_has_one_row_per_operator() -> None:
 
 def test_compile_works_without_code_generation() -> None:
     model = perceptron().eval()
-    first, again = gradients(model, model), gradients(model, torch.compile(model, backend="eager"))
-    assert all(torch.equal(actual, wanted) for actual, wanted in zip(first, again, strict=True))
+    first, second = gradients(model, model), gradients(model, torch.compile(model, backend="eager"))
+    assert all(torch.equal(actual, wanted) for actual, wanted in zip(first, second, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore:os.fork")  # JAX's, where a test before has started it: workers do not call it

@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from planted_faults import FAULTS, Fault, PlantedFaults  # noqa: E402  # behind the check for PyTorch
 from small_language_model import train_and_generate  # noqa: E402  # behind the check, too
-from torch_devices import Altered, Spoilt  # noqa: E402  # behind the check, too
+from torch_devices import AlteredVendor, SpoilingVendor  # noqa: E402  # behind the check, too
 
 import diopi_torch  # noqa: E402  # behind the check, too
 from diopi_test.cli import main  # noqa: E402  # behind the check, too
@@ -89,7 +89,7 @@ def test_a_healthy_model_has_no_wrong_operator_and_every_call_is_counted(capsys:
 
 
 def test_a_wrong_function_of_a_device_is_named(activate_vendor: Callable[[Any], Any], tmp_path: Path) -> None:
-    activate_vendor(Spoilt("diopiMm", 0))
+    activate_vendor(SpoilingVendor("diopiMm", 0))
     with diopi_torch.watch(device="diopi", overhead=math.inf, cases=tmp_path, quiet=True) as watch:
         x = torch.arange(6.0).reshape(2, 3).to("diopi")
         (x @ x.t() + 1).sum().cpu()
@@ -101,7 +101,7 @@ def test_a_wrong_function_of_a_device_is_named(activate_vendor: Callable[[Any], 
 
 
 def test_gradients_on_a_device_are_judged(activate_vendor: Callable[[Any], Any]) -> None:
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     with diopi_torch.watch(overhead=math.inf, quiet=True) as watch:
         x = torch.randn(3, 4).to("diopi").requires_grad_()
         torch.nn.functional.gelu(x).sum().backward()
@@ -251,8 +251,8 @@ torch.ones(3).neg()
     report = tmp_path.joinpath("report.txt").read_text()
     assert report.startswith("1 operator is wrong: neg (float32)\n") and "called at net.py:5 (<module>)" in report
     assert "--data watch.cases --case 'diopiNeg[float32-neg-2]'" in report
-    again = watch_program(tmp_path, "--", "net.py")
-    assert again.returncode == 2 and "has a baseline already" in again.stderr
+    second_process = watch_program(tmp_path, "--", "net.py")
+    assert second_process.returncode == 2 and "has a baseline already" in second_process.stderr
 
 
 def run_program(folder: Path, text: str, setting: str) -> str:

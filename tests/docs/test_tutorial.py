@@ -15,7 +15,7 @@ PAGE = (DOCS / "tutorial.md").read_text("utf-8")
 ENDS_IN = {"run --vendor my_vendor:vendor --function diopiSoftmax -n 1": [1, 0]}
 """The exit statuses of each occurrence of a command, if they are not 0."""
 
-ELSEWHERE = re.compile(
+OTHER_DIRECTORY = re.compile(
     r"python -m venv .*|pip install \.|diopi-test (doctor|describe .*|run --function diopiSoftmax -n 1)"
 )
 """Commands that have separate tests, or with which `.ci/run` begins."""
@@ -35,18 +35,18 @@ def test_the_python_operator_of_the_tutorial_passes(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(tmp_path)  # PYTHONPATH=.
     monkeypatch.setenv("COLUMNS", "200")
     file, statuses, printed = tmp_path / "my_vendor.py", {k: iter(v) for k, v in ENDS_IN.items()}, ""
-    ran = 0
+    command_count = 0
     for step in steps():
         if step.startswith("import"):
             file.write_text(step)
         elif step.startswith("@"):  # in the place of the function that was there
             file.write_text(file.read_text().partition("@vendor")[0] + step)
-        elif not ELSEWHERE.fullmatch(step):
+        elif not OTHER_DIRECTORY.fullmatch(step):
             words = step.removeprefix("PYTHONPATH=. ").removeprefix("diopi-test ")
             done = CliRunner().invoke(main, shlex.split(words))
             assert done.exit_code == next(statuses.get(words, iter([0]))), done.output
-            printed, ran = printed + done.output, ran + 1
-    assert ran == 4
+            printed, command_count = printed + done.output, command_count + 1
+    assert command_count == 4
     expected = re.search(r"<!-- failed -->\n```\n(.*?)```", PAGE, re.DOTALL)
     assert expected and " ".join(expected[1].split()) in " ".join(printed.split())
 

@@ -10,7 +10,7 @@ import warnings
 
 import torch
 from torch import nn
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 import diopi_torch
 from diopi_torch import backend
@@ -54,7 +54,7 @@ def main() -> None:
     expected = [*train("cpu"), *write_through_views("cpu")]
     called: set[str] = set()
     for host_addressable in (True, False):
-        vendor = Altered(host_addressable=host_addressable)
+        vendor = AlteredVendor(host_addressable=host_addressable)
         active = backend._backend = backend.Backend(vendor)
         for actual, wanted in zip([*train("diopi"), *write_through_views("diopi")], expected, strict=True):
             torch.testing.assert_close(actual, wanted, rtol=0, atol=0)

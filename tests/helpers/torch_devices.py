@@ -37,7 +37,7 @@ class Limited(HostRuntime):
         super().free(address)
 
 
-class Altered(BaseVendor):
+class AlteredVendor(BaseVendor):
     """The vendor `jax_cpu` with other memory, without some functions, or with failing functions.
 
     Attributes:
@@ -58,7 +58,7 @@ class Altered(BaseVendor):
         lacks: Collection[str] = (),
         error_codes: dict[str, Error] | None = None,
     ) -> None:
-        super().__init__("altered", "1")
+        super().__init__("altered_vendor", "1")
         self.runtime = runtime or HostRuntime()
         self.host_addressable = host_addressable
         self.lacks = lacks
@@ -81,7 +81,7 @@ class Altered(BaseVendor):
         return Device(self.runtime.functions(), host_addressable=self.host_addressable)
 
 
-class Spoilt(Altered):
+class SpoilingVendor(AlteredVendor):
     """The vendor `jax_cpu`, with one function that also adds 1 to the first element of one of its float32 tensors.
 
     Args:
@@ -102,11 +102,11 @@ class Spoilt(Altered):
         return code
 
 
-limited = Altered(Limited(2**20))
+limited = AlteredVendor(Limited(2**20))
 """A vendor with 1 MiB of memory, which separate processes name as `torch_devices:limited`."""
 
 
-class Halved(Altered):
+class Halved(AlteredVendor):
     """A vendor without half of its functions, drawn with the seed of drawn tests."""
 
     def __init__(self) -> None:

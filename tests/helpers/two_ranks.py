@@ -120,18 +120,18 @@ def collectives_into_one_tensor(rank: int) -> None:
 @trial
 def coalesced_collectives(rank: int) -> None:
     """Check collective operations that are submitted together."""
-    wholes, parts = [on_device(0.0, 0.0), on_device(0.0, 0.0)], [on_device(float(rank)), on_device(1.0)]
+    gathered, parts = [on_device(0.0, 0.0), on_device(0.0, 0.0)], [on_device(float(rank)), on_device(1.0)]
     with dist._coalescing_manager() as manager:
         for part in parts:
             dist.all_reduce(part)
     manager.wait()
     assert_equal(parts, [1.0], [2.0])
     with dist._coalescing_manager():
-        for whole, part in zip(wholes, parts, strict=True):
+        for whole, part in zip(gathered, parts, strict=True):
             dist.all_gather_into_tensor(whole, part + rank)
-    assert_equal(wholes, [1.0, 2.0], [2.0, 3.0])
+    assert_equal(gathered, [1.0, 2.0], [2.0, 3.0])
     with dist._coalescing_manager():
-        for whole, part in zip(wholes, parts, strict=True):
+        for whole, part in zip(gathered, parts, strict=True):
             dist.reduce_scatter_tensor(part, whole)
     assert_equal(parts, [2.0 + 2 * rank], [4.0 + 2 * rank])
 

@@ -95,10 +95,10 @@ def test_a_context_creates_one_stream_for_all_requests(device: Device, host: Hos
 
 
 def test_closing_a_device_closes_contexts_that_created_streams(device: Device, host: HostRuntime) -> None:
-    asked, not_asked = Context(device), Context(device)
-    stream = asked.stream
+    with_stream, without_stream = Context(device), Context(device)
+    stream = with_stream.stream
     device.close()
-    assert asked.closed and not_asked.closed and stream.closed
+    assert with_stream.closed and without_stream.closed and stream.closed
     assert host.streams == set()
 
 

@@ -55,7 +55,7 @@ def test_parts_must_be_dense_tensors_of_the_device(parts: list[Tensor], host: Ho
     sparse = Tensor.sparse_csr(*parts, shape=(2, 3))
     with pytest.raises(CallError, match="dense"):
         Tensor.sparse_csr(*parts[:2], sparse, shape=(2, 3))
-    with Device(host.functions()) as other_device, Context(other_device) as elsewhere:
-        foreign = Tensor.from_numpy(elsewhere, np.ones(3))
+    with Device(host.functions()) as other_device, Context(other_device) as other_context:
+        foreign = Tensor.from_numpy(other_context, np.ones(3))
         with pytest.raises(ForeignObjectError):
             Tensor.sparse_csr(*parts[:2], foreign, shape=(2, 3))

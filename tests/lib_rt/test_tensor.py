@@ -256,11 +256,11 @@ def test_use_after_the_context_is_closed_is_an_error(device: Device) -> None:
 
 
 def test_tensors_of_other_devices_are_rejected(context: Context, host: HostRuntime) -> None:
-    with Device(host.functions()) as other_device, Context(other_device) as elsewhere:
-        tensor = Tensor.from_numpy(elsewhere, np.ones(2))
+    with Device(host.functions()) as other_device, Context(other_device) as other_context:
+        tensor = Tensor.from_numpy(other_context, np.ones(2))
         with pytest.raises(ForeignObjectError, match=r"Tensor\(float64, shape \(2,\).*another device"):
             context.accept(tensor)
-        assert elsewhere.accept(tensor) == tensor.handle
+        assert other_context.accept(tensor) == tensor.handle
 
 
 def test_tensors_without_references_are_released(device: Device, context: Context) -> None:

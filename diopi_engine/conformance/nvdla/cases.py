@@ -13,7 +13,7 @@ from diopi_engine.conformance.nvdla.bench import KINDS, BoundNetwork, NvdlaBench
 from diopi_engine.conformance.nvdla.client import DESTROY, ffi
 from diopi_engine.proto.nvdla import DataFormat, DataType, Error
 
-BAD, NOTHING, BUSY = Error.Error_BadParameter, Error.Error_NotInitialized, Error.Error_Busy
+BAD_PARAMETER, NOT_INITIALIZED, BUSY = Error.Error_BadParameter, Error.Error_NotInitialized, Error.Error_Busy
 """Errors for an invalid argument, a missing network or binding, and an object in use."""
 
 NO_DEVICE, UNSUPPORTED = Error.Error_DeviceNotFound, Error.Error_NotSupported
@@ -33,14 +33,14 @@ def calls_without_a_loaded_network_are_rejected(bench: NvdlaBench) -> None:
     """Check that calls that need a loaded network fail if none is loaded."""
     with bench.runtime() as runtime:
         for kind in KINDS:
-            with expect_failure(f"the number of {kind} tensors", NOTHING):
+            with expect_failure(f"the number of {kind} tensors", NOT_INITIALIZED):
                 runtime.get(f"getNum{kind}Tensors")
-            with expect_failure(f"the description of an {kind}", NOTHING):
+            with expect_failure(f"the description of an {kind}", NOT_INITIALIZED):
                 runtime.get(f"get{kind}TensorDesc", 0)
         for name, arguments in {"submit": (), "unload": (0,)}.items():
-            with expect_failure(name, NOTHING):
+            with expect_failure(name, NOT_INITIALIZED):
                 runtime.call(name, *arguments)
-        with expect_failure("allocating memory without a device", NOTHING):
+        with expect_failure("allocating memory without a device", NOT_INITIALIZED):
             runtime.allocate(100)
     bench.client.invoke(DESTROY, ffi.NULL)  # which has no effect
 
@@ -57,14 +57,14 @@ def null_pointers_are_rejected(bench: NvdlaBench) -> None:
                 f"set{kind}TensorDesc": (0, ffi.NULL),
                 f"bind{kind}Tensor": (0, ffi.NULL),
             }.items():
-                with expect_failure(f"{call} of NULL", BAD):
+                with expect_failure(f"{call} of NULL", BAD_PARAMETER):
                     runtime.call(call, *arguments)
-        with expect_failure("a handle into NULL", BAD):
+        with expect_failure("a handle into NULL", BAD_PARAMETER):
             runtime.call("allocateSystemMemory", ffi.NULL, 100, ffi.new("void**"))
-        with expect_failure("an address into NULL", BAD):
+        with expect_failure("an address into NULL", BAD_PARAMETER):
             runtime.call("allocateSystemMemory", ffi.new("void**"), 100, ffi.NULL)
         runtime.call("unload", 0)
-        with expect_failure("a loadable of NULL", BAD):
+        with expect_failure("a loadable of NULL", BAD_PARAMETER):
             runtime.call("load", ffi.NULL, 0)
         runtime.load(bench.data())
         for kind in KINDS:
@@ -80,7 +80,7 @@ def unknown_devices_are_rejected(bench: NvdlaBench) -> None:
         for instance in (-1, runtime.invoke("getNumDevices")):
             with expect_failure(f"loading on device {instance}", NO_DEVICE):
                 runtime.load(bench.data(), instance)
-            with expect_failure("the number of tensors then", NOTHING):
+            with expect_failure("the number of tensors then", NOT_INITIALIZED):
                 runtime.get("getNumInputTensors")
         runtime.load(bench.data())
         BoundNetwork(runtime).check_batch()
@@ -92,7 +92,7 @@ def every_device_runs_a_network(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         for instance in range(runtime.invoke("getNumDevices")):
             runtime.load(bench.data(), instance)
-            with expect_failure("unloading another device", BAD):
+            with expect_failure("unloading another device", BAD_PARAMETER):
                 runtime.call("unload", instance + 1)
             BoundNetwork(runtime, 3).check_batch(3)
             runtime.call("unload", instance)
@@ -107,7 +107,7 @@ def loading_a_second_network_is_rejected(bench: NvdlaBench) -> None:
             runtime.load(bench.data("other"))
         bound.check_batch()
         runtime.call("unload", 0)
-        with expect_failure("unloading twice", NOTHING):
+        with expect_failure("unloading twice", NOT_INITIALIZED):
             runtime.call("unload", 0)
         runtime.load(bench.data("other"))
         BoundNetwork(runtime).check_batch(1, "other")
@@ -147,11 +147,11 @@ def unknown_tensors_are_rejected(bench: NvdlaBench) -> None:
         tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
         for kind in KINDS:
             for number in (-1, 2):
-                with expect_failure(f"the description of {kind} {number} of 2", BAD):
+                with expect_failure(f"the description of {kind} {number} of 2", BAD_PARAMETER):
                     runtime.get(f"get{kind}TensorDesc", number)
-                with expect_failure(f"setting {kind} {number} of 2", BAD):
+                with expect_failure(f"setting {kind} {number} of 2", BAD_PARAMETER):
                     runtime.call(f"set{kind}TensorDesc", number, tensor)
-                with expect_failure(f"binding {kind} {number} of 2", BAD):
+                with expect_failure(f"binding {kind} {number} of 2", BAD_PARAMETER):
                     runtime.call(f"bind{kind}Tensor", number, handle)
 
 
@@ -172,7 +172,7 @@ def invalid_descriptions_are_rejected(bench: NvdlaBench) -> None:
     """Check that only the batch size of a tensor can be changed, and only to a valid size."""
     with bench.loaded() as runtime:
         for size in (0, -1, networks.MAX_BATCH + 1):
-            with expect_failure(f"a batch of {size}", BAD):
+            with expect_failure(f"a batch of {size}", BAD_PARAMETER):
                 set_batch(runtime, size)
         changes: dict[str, Any] = {"name": b"w", "dataType": 0, "dataFormat": 1, "numDims": 1, "dims": [1, 9]}
         for field, value in changes.items():
@@ -247,7 +247,7 @@ def unbound_tensors_are_rejected(bench: NvdlaBench) -> None:
         handles = [runtime.allocate(100)[0] for _ in range(4)]
         order = [("Input", 0), ("Output", 1), ("Output", 0), ("Input", 1)]
         for handle, (kind, number) in zip(handles, order, strict=True):
-            with expect_failure("submitting with tensors that are not bound", NOTHING):
+            with expect_failure("submitting with tensors that are not bound", NOT_INITIALIZED):
                 runtime.call("submit")
             runtime.call(f"bind{kind}Tensor", number, handle)
         runtime.call("submit")
@@ -261,7 +261,7 @@ def unloading_a_network_removes_its_bindings(bench: NvdlaBench) -> None:
         bound.check_batch()
         runtime.call("unload", 0)
         runtime.load(bench.data("other"))
-        with expect_failure("submitting with the bindings of another network", NOTHING):
+        with expect_failure("submitting with the bindings of another network", NOT_INITIALIZED):
             runtime.call("submit")
         for kind in KINDS:
             for number, handle in enumerate(bound.handles[kind]):

@@ -21,7 +21,7 @@ from diopi_engine.proto.nvdla import Error, Heap
 BAD, UNKNOWN, BUSY = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_Busy
 """Errors for an invalid argument, an invalid handle, and an object in use."""
 
-NOTHING, NO_MEMORY = Error.Error_NotInitialized, Error.Error_InsufficientMemory
+NOT_INITIALIZED, NO_MEMORY = Error.Error_NotInitialized, Error.Error_InsufficientMemory
 """Errors for a missing network or binding, and for a full heap."""
 
 
@@ -124,7 +124,7 @@ def loading_without_memory_is_rejected(bench: NvdlaBench) -> None:
         blocks = fill_heap(device, Heap.DRAM)
         with expect_failure("loading without memory", NO_MEMORY):
             runtime.load(bench.data())
-        with expect_failure("the number of tensors then", NOTHING):
+        with expect_failure("the number of tensors then", NOT_INITIALIZED):
             runtime.get("getNumInputTensors")
         free_blocks(device, blocks)
         runtime.load(bench.data())

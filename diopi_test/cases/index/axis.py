@@ -45,33 +45,33 @@ from diopi_test.cases.tensors import literal, positions
 # Slices that an index tensor selects
 
 SLICES: Mapping[str, IndexedAxis] = {
-    "rows": IndexedAxis((5, 3), 0, positions(4, below=5)),
-    "first-of-4": IndexedAxis((7, 2, 3, 2), -4, positions(4, below=7)),
-    "cube": IndexedAxis((4, 4, 4), 1, positions(4, below=4)),
-    "cube-first": IndexedAxis((4, 4, 4), 0, positions(4, below=4)),
-    "third-of-5": IndexedAxis((2, 1, 5, 2, 3), 2, positions(3, below=5)),
-    "last-of-3": IndexedAxis((2, 3, 4), 2, positions(7, below=4, layout=strided)),
+    "rows": IndexedAxis((5, 3), 0, positions(4, end=5)),
+    "first-of-4": IndexedAxis((7, 2, 3, 2), -4, positions(4, end=7)),
+    "cube": IndexedAxis((4, 4, 4), 1, positions(4, end=4)),
+    "cube-first": IndexedAxis((4, 4, 4), 0, positions(4, end=4)),
+    "third-of-5": IndexedAxis((2, 1, 5, 2, 3), 2, positions(3, end=5)),
+    "last-of-3": IndexedAxis((2, 3, 4), 2, positions(7, end=4, layout=strided)),
     "reversed": IndexedAxis((6, 2), 0, literal(range(5, -1, -1))),
     "all-the-same": IndexedAxis((4, 3), 1, literal([2, 2, 2])),
     "number": IndexedAxis((4, 3), 0, literal(2)),
     "number-of-columns": IndexedAxis((4, 3), -1, literal(1, Dtype.int32)),
     "of-number": IndexedAxis((), 0, literal([0])),
     "number-of-number": IndexedAxis((), -1, literal(0)),
-    "no-indices": IndexedAxis((4, 3), 1, positions(0, below=3)),
-    "no-rows": IndexedAxis((0, 3), 1, positions(2, below=3)),
-    "vector": IndexedAxis((6,), 0, positions(4, below=6)),
-    "length-one": IndexedAxis((3, 1, 2), 1, positions(3, below=1)),
-    "wide": IndexedAxis((3, 1030), 0, positions(4, below=3)),
-    "long": IndexedAxis((1031,), -1, positions(515, below=1031)),
+    "no-indices": IndexedAxis((4, 3), 1, positions(0, end=3)),
+    "no-rows": IndexedAxis((0, 3), 1, positions(2, end=3)),
+    "vector": IndexedAxis((6,), 0, positions(4, end=6)),
+    "length-one": IndexedAxis((3, 1, 2), 1, positions(3, end=1)),
+    "wide": IndexedAxis((3, 1030), 0, positions(4, end=3)),
+    "long": IndexedAxis((1031,), -1, positions(515, end=1031)),
 }
 """Sizes of templates that select slices with an index tensor, by label."""
 
-COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
+COLUMNS = CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(5, end=6)), **SMOKE_IN_ALL_DTYPES)
 """A template that selects columns of a matrix, with smoke cases in every element type."""
 
 INNER_AXIS = CaseTemplate(
     "inner",
-    IndexedAxis((3, 4, 5), -2, positions(6, below=4, dtype=Dtype.int32)),
+    IndexedAxis((3, 4, 5), -2, positions(6, end=4, dtype=Dtype.int32)),
     layout=strided,
     dtypes=DtypeSelection.all,
 )
@@ -83,7 +83,7 @@ INDEX_SELECT = (
     *CaseTemplate.cycle_layouts(
         sized_templates(SLICES, DtypeSelection.one_per_size), *DIFFERENT_LAYOUTS, (transposed, strided)
     ),
-    CaseTemplate("expanded", IndexedAxis((4, 3), 1, positions(5, below=3)), layout=expanded),
+    CaseTemplate("expanded", IndexedAxis((4, 3), 1, positions(5, end=3)), layout=expanded),
 )
 """The small templates of `diopiIndexSelect`."""
 
@@ -91,7 +91,7 @@ INDEX_SELECT_BACKWARD = (
     COLUMNS,
     INNER_AXIS.replace(result_layout=strided),
     *CaseTemplate.cycle_layouts(sized_templates(SLICES), *EQUAL_LAYOUTS),
-    *sum_templates("grad", IndexedAxis((4, 6, 5), 1, positions(67, below=6)), IndexedAxis((2, 3), 1, REPEATED_INDEX)),
+    *sum_templates("grad", IndexedAxis((4, 6, 5), 1, positions(67, end=6)), IndexedAxis((2, 3), 1, REPEATED_INDEX)),
 )
 """The small templates of `diopiIndexSelectBackward`, which adds up the gradients of slices selected repeatedly."""
 
@@ -104,7 +104,7 @@ INDEX_FILL = (
     CaseTemplate("negative", IndexedAxis((5, 2), 0, literal([-5, -2]))),
     CaseTemplate(
         "long",
-        IndexedAxis((1031,), 0, positions(300, below=1031, low=-1031)),
+        IndexedAxis((1031,), 0, positions(300, end=1031, low=-1031)),
         dtypes=DtypeSelection.one_per_size,
     ),
 )
@@ -112,18 +112,18 @@ INDEX_FILL = (
 
 
 LARGE_SELECTIONS = [
-    CaseTemplate(label, IndexedAxis(shape, axis, positions(number, below=shape[axis])), **fields)
+    CaseTemplate(label, IndexedAxis(shape, axis, positions(number, end=shape[axis])), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
 """The large templates of `diopiIndexSelect` and its gradient."""
 
 HUGE_SELECTION = CaseTemplate(
-    "huge", IndexedAxis((70_001, 3), 0, positions(257, below=70_001)), layout=strides(7_703, 1), large=True
+    "huge", IndexedAxis((70_001, 3), 0, positions(257, end=70_001)), layout=strides(7_703, 1), large=True
 )
 """A template that selects rows of a tensor whose rows are so far apart that they span more than 2^31 bytes."""
 
 LARGE_FILLS = [
-    CaseTemplate(label, IndexedAxis(shape, axis, positions(number // 3, below=shape[axis], distinct_along=0)), **fields)
+    CaseTemplate(label, IndexedAxis(shape, axis, positions(number // 3, end=shape[axis], distinct_along=0)), **fields)
     for label, shape, axis, number, fields in LARGE_AXES
 ]
 """The large templates of `diopiIndexFill`, which fill a third as many slices."""
@@ -148,7 +148,7 @@ def index_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappin
 
 def select_three_positions(shape: Shape, axis: int) -> IndexedAxis:
     """Return the sizes of a template that selects three random positions along the axis `axis`."""
-    return IndexedAxis(shape, axis, positions(3, below=shape[axis]))
+    return IndexedAxis(shape, axis, positions(3, end=shape[axis]))
 
 
 SINGLE_POSITION_REASONS = {"of-number|length-one": SINGLE_POSITION_REASON}

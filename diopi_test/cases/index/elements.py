@@ -49,34 +49,34 @@ I32 = Dtype.int32
 """The element type of some indices."""
 
 GATHERS: Mapping[str, IndexedAxis] = {
-    "rows": IndexedAxis((4, 3), 0, positions(4, 3, below=4)),
-    "longer": IndexedAxis((3, 4), 1, positions(3, 9, below=4)),
-    "shorter": IndexedAxis((3, 4), 1, positions(3, 2, below=4)),
-    "smaller": IndexedAxis((4, 5, 3), 1, positions(2, 3, 2, below=5)),
-    "first-axis": IndexedAxis((4, 3, 2), 0, positions(6, 2, 1, below=4, layout=transposed)),
-    "last-of-4": IndexedAxis((2, 3, 2, 5), -1, positions(2, 2, 2, 3, below=5)),
-    "first-of-4": IndexedAxis((5, 2, 3, 2), -4, positions(4, 2, 3, 2, below=5, layout=strided)),
-    "rank-5": IndexedAxis((2, 1, 3, 2, 3), 2, positions(2, 1, 5, 2, 3, below=3)),
-    "cube": IndexedAxis((4, 4, 4), 1, positions(4, 4, 4, below=4)),
-    "cube-first": IndexedAxis((4, 4, 4), -3, positions(4, 4, 4, below=4)),
-    "vector": IndexedAxis((6,), 0, positions(9, below=6)),
+    "rows": IndexedAxis((4, 3), 0, positions(4, 3, end=4)),
+    "longer": IndexedAxis((3, 4), 1, positions(3, 9, end=4)),
+    "shorter": IndexedAxis((3, 4), 1, positions(3, 2, end=4)),
+    "smaller": IndexedAxis((4, 5, 3), 1, positions(2, 3, 2, end=5)),
+    "first-axis": IndexedAxis((4, 3, 2), 0, positions(6, 2, 1, end=4, layout=transposed)),
+    "last-of-4": IndexedAxis((2, 3, 2, 5), -1, positions(2, 2, 2, 3, end=5)),
+    "first-of-4": IndexedAxis((5, 2, 3, 2), -4, positions(4, 2, 3, 2, end=5, layout=strided)),
+    "rank-5": IndexedAxis((2, 1, 3, 2, 3), 2, positions(2, 1, 5, 2, 3, end=3)),
+    "cube": IndexedAxis((4, 4, 4), 1, positions(4, 4, 4, end=4)),
+    "cube-first": IndexedAxis((4, 4, 4), -3, positions(4, 4, 4, end=4)),
+    "vector": IndexedAxis((6,), 0, positions(9, end=6)),
     "of-number": IndexedAxis((), 0, literal([0])),
     "number-of-number": IndexedAxis((), -1, literal(0)),
     "number-in-vector": IndexedAxis((1,), 0, literal(0)),
-    "no-indices": IndexedAxis((4, 3), 1, positions(4, 0, below=3)),
-    "no-indices-of-other-rank": IndexedAxis((4, 3), 1, positions(0, below=3)),
-    "no-elements": IndexedAxis((0, 3), 1, positions(0, 2, below=3)),
-    "int32": IndexedAxis((3, 4), -2, positions(5, 4, below=3, dtype=I32)),
-    "wide": IndexedAxis((3, 1030), 0, positions(4, 1027, below=3)),
-    "long": IndexedAxis((8, 130), 1, positions(8, 130, below=130)),
+    "no-indices": IndexedAxis((4, 3), 1, positions(4, 0, end=3)),
+    "no-indices-of-other-rank": IndexedAxis((4, 3), 1, positions(0, end=3)),
+    "no-elements": IndexedAxis((0, 3), 1, positions(0, 2, end=3)),
+    "int32": IndexedAxis((3, 4), -2, positions(5, 4, end=3, dtype=I32)),
+    "wide": IndexedAxis((3, 1030), 0, positions(4, 1027, end=3)),
+    "long": IndexedAxis((8, 130), 1, positions(8, 130, end=130)),
 }
 """Sizes of templates of gather and its gradient, by label."""
 
 SHARED_TEMPLATES = (
-    CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(4, 5, below=6)), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("columns", IndexedAxis((4, 6), 1, positions(4, 5, end=6)), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "inner",
-        IndexedAxis((3, 4, 5), -2, positions(3, 6, 4, below=4, dtype=I32, layout=transposed)),
+        IndexedAxis((3, 4, 5), -2, positions(3, 6, 4, end=4, dtype=I32, layout=transposed)),
         layout=transposed,
         result_layout=strided,
         dtypes=DtypeSelection.all,
@@ -90,14 +90,14 @@ GATHER = (
 )
 """The small templates of `diopiGather`."""
 
-CROWDED_COLUMNS = IndexedAxis((3, 2), 1, positions(3, 70, below=2))
+CROWDED_COLUMNS = IndexedAxis((3, 2), 1, positions(3, 70, end=2))
 """Sizes with an index that contains 70 positions per row, but only two different ones."""
 
 GATHER_BACKWARD = (
     *SHARED_TEMPLATES,
     *CaseTemplate.cycle_layouts(sized_templates(GATHERS), *DIFFERENT_LAYOUTS),
     *sum_templates(
-        "grad_output", IndexedAxis((3, 6), 1, positions(3, 67, below=6)), IndexedAxis((3,), 0, REPEATED_INDEX)
+        "grad_output", IndexedAxis((3, 6), 1, positions(3, 67, end=6)), IndexedAxis((3,), 0, REPEATED_INDEX)
     ),
     CaseTemplate("often", CROWDED_COLUMNS, dtypes=floating),
     CaseTemplate("wrap", CROWDED_COLUMNS, {}, domains={"grad_output": full_range}, dtypes=integer),
@@ -111,7 +111,7 @@ GATHER_BACKWARD = (
 LARGE_GATHERS = [
     CaseTemplate(
         label,
-        IndexedAxis(shape, axis, positions(*replace_length(shape, axis, number), below=shape[axis])),
+        IndexedAxis(shape, axis, positions(*replace_length(shape, axis, number), end=shape[axis])),
         **fields,
     )
     for label, shape, axis, number, fields in LARGE_AXES
@@ -132,7 +132,7 @@ def gather_arguments(template: CaseTemplate[IndexedAxis], dtype: Dtype) -> Mappi
 
 def gather_along(shape: Shape, axis: int) -> IndexedAxis:
     """Return sizes with an index of the shape `shape`, which contains random positions along the axis `axis`."""
-    return IndexedAxis(shape, axis, positions(*shape, below=shape[axis]))
+    return IndexedAxis(shape, axis, positions(*shape, end=shape[axis]))
 
 
 SINGLE_POSITION_REASONS = {"of-number|number-in-vector": SINGLE_POSITION_REASON}
@@ -175,40 +175,40 @@ def distinct_index(shape: Shape, axis: int, length: int) -> TensorSpec:
         The index. Along other axes, it is as long as the tensor.
     """
     index_shape = replace_length(shape, axis, min(length, shape[axis]))
-    return positions(*index_shape, below=shape[axis], distinct_along=axis)
+    return positions(*index_shape, end=shape[axis], distinct_along=axis)
 
 
 SCATTERS: Mapping[str, ScatteredAxis] = {
-    "rows": ScatteredAxis((5, 3), 0, positions(4, 3, below=5, distinct_along=0), (4, 3)),
-    "larger-source": ScatteredAxis((5, 4), 0, positions(2, 3, below=5, distinct_along=0), (4, 6)),
-    "smaller": ScatteredAxis((4, 5, 3), 1, positions(2, 3, 2, below=5, distinct_along=1, layout=transposed), (2, 3, 2)),
-    "last-of-4": ScatteredAxis((2, 3, 2, 5), -1, positions(2, 2, 2, 3, below=5, distinct_along=3), (2, 3, 2, 4)),
-    "rank-5": ScatteredAxis((2, 1, 5, 2, 3), 2, positions(2, 1, 3, 2, 3, below=5, distinct_along=2), (2, 1, 3, 2, 3)),
-    "cube": ScatteredAxis((4, 4, 4), 1, positions(4, 4, 4, below=4, distinct_along=1), (4, 4, 4)),
-    "cube-first": ScatteredAxis((4, 4, 4), 0, positions(3, 4, 4, below=4, distinct_along=0), (4, 4, 4)),
-    "vector": ScatteredAxis((6,), 0, positions(4, below=6, distinct_along=0, layout=strided), (4,)),
+    "rows": ScatteredAxis((5, 3), 0, positions(4, 3, end=5, distinct_along=0), (4, 3)),
+    "larger-source": ScatteredAxis((5, 4), 0, positions(2, 3, end=5, distinct_along=0), (4, 6)),
+    "smaller": ScatteredAxis((4, 5, 3), 1, positions(2, 3, 2, end=5, distinct_along=1, layout=transposed), (2, 3, 2)),
+    "last-of-4": ScatteredAxis((2, 3, 2, 5), -1, positions(2, 2, 2, 3, end=5, distinct_along=3), (2, 3, 2, 4)),
+    "rank-5": ScatteredAxis((2, 1, 5, 2, 3), 2, positions(2, 1, 3, 2, 3, end=5, distinct_along=2), (2, 1, 3, 2, 3)),
+    "cube": ScatteredAxis((4, 4, 4), 1, positions(4, 4, 4, end=4, distinct_along=1), (4, 4, 4)),
+    "cube-first": ScatteredAxis((4, 4, 4), 0, positions(3, 4, 4, end=4, distinct_along=0), (4, 4, 4)),
+    "vector": ScatteredAxis((6,), 0, positions(4, end=6, distinct_along=0, layout=strided), (4,)),
     "of-number": ScatteredAxis((), 0, literal([0]), (1,)),
     "number-of-number": ScatteredAxis((), -1, literal(0), ()),
     "number-of-vector": ScatteredAxis((1,), 0, literal(0), ()),
-    "no-indices": ScatteredAxis((4, 3), 1, positions(4, 0, below=3), (4, 2)),
-    "no-indices-of-other-rank": ScatteredAxis((4, 3), 1, positions(0, below=3), (2, 3)),
-    "no-elements": ScatteredAxis((0, 3), 1, positions(0, 2, below=3), (0, 2)),
-    "int32": ScatteredAxis((3, 4), -2, positions(2, 4, below=3, distinct_along=0, dtype=I32), (2, 4)),
-    "all": ScatteredAxis((2, 7), 1, positions(2, 7, below=7, distinct_along=1), (2, 7)),
-    "long": ScatteredAxis((4, 260), 1, positions(4, 200, below=260, distinct_along=1), (4, 200)),
+    "no-indices": ScatteredAxis((4, 3), 1, positions(4, 0, end=3), (4, 2)),
+    "no-indices-of-other-rank": ScatteredAxis((4, 3), 1, positions(0, end=3), (2, 3)),
+    "no-elements": ScatteredAxis((0, 3), 1, positions(0, 2, end=3), (0, 2)),
+    "int32": ScatteredAxis((3, 4), -2, positions(2, 4, end=3, distinct_along=0, dtype=I32), (2, 4)),
+    "all": ScatteredAxis((2, 7), 1, positions(2, 7, end=7, distinct_along=1), (2, 7)),
+    "long": ScatteredAxis((4, 260), 1, positions(4, 200, end=260, distinct_along=1), (4, 200)),
 }
 """Sizes of templates of scatter by label, in which no position occurs twice along the axis."""
 
-DISTINCT_POSITIONS = ScatteredAxis((4, 6), 1, positions(4, 3, below=6, distinct_along=1), (4, 5))
+DISTINCT_POSITIONS = ScatteredAxis((4, 6), 1, positions(4, 3, end=6, distinct_along=1), (4, 5))
 """Sizes in which scatter writes each element at most once."""
 
-REPEATED_POSITIONS = ScatteredAxis((3, 9), 1, positions(3, 7, below=9), (3, 8))
+REPEATED_POSITIONS = ScatteredAxis((3, 9), 1, positions(3, 7, end=9), (3, 8))
 """Sizes in which scatter writes some elements several times."""
 
-CROWDED_POSITIONS = ScatteredAxis((3, 17), 1, positions(3, 67, below=17), (4, 70))
+CROWDED_POSITIONS = ScatteredAxis((3, 17), 1, positions(3, 67, end=17), (4, 70))
 """Sizes in which scatter combines each element with four elements of the source on average."""
 
-INNER_POSITIONS = ScatteredAxis((2, 3, 4), -2, positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
+INNER_POSITIONS = ScatteredAxis((2, 3, 4), -2, positions(2, 5, 3, end=3, dtype=I32, layout=strided), (2, 6, 3))
 """Sizes in which scatter works along an inner axis and writes some elements several times."""
 
 LARGE_SCATTERS = [
@@ -337,7 +337,7 @@ WRITTEN_POSITIONS_REASONS = {
 def write_one_per_slice(shape: Shape, axis: int) -> ScatteredAxis:
     """Return sizes in which scatter writes one random position per slice along the axis `axis`."""
     source = replace_length(shape, axis % len(shape), 1)
-    return ScatteredAxis(shape, axis, positions(*source, below=shape[axis]), source)
+    return ScatteredAxis(shape, axis, positions(*source, end=shape[axis]), source)
 
 
 def scatter_templates(templates: Sequence[CaseTemplate[ScatteredAxis]]) -> list[CaseTemplate[ScatteredAxis]]:

@@ -71,27 +71,27 @@ class IndexedElements:
 
 
 INDEX_LISTS: Mapping[str, IndexedElements] = {
-    "pair": IndexedElements((4, 5, 2), [positions(3, 1, below=4, low=-4), positions(4, below=5, low=-5)]),
-    "apart": IndexedElements((4, 3, 5), [positions(3, below=4), None, positions(3, below=5, low=-5)]),
-    "apart-broadcast": IndexedElements((4, 3, 5), [positions(2, 1, below=4), None, positions(3, below=5)]),
+    "pair": IndexedElements((4, 5, 2), [positions(3, 1, end=4, low=-4), positions(4, end=5, low=-5)]),
+    "apart": IndexedElements((4, 3, 5), [positions(3, end=4), None, positions(3, end=5, low=-5)]),
+    "apart-broadcast": IndexedElements((4, 3, 5), [positions(2, 1, end=4), None, positions(3, end=5)]),
     "inner-pair": IndexedElements(
         (2, 4, 5, 3),
-        [None, positions(2, 3, below=4), positions(3, below=5, dtype=Dtype.int32)],
+        [None, positions(2, 3, end=4), positions(3, end=5, dtype=Dtype.int32)],
     ),
-    "last-axis": IndexedElements((2, 3, 4), [None, None, positions(5, below=4, low=-4, layout=strided)]),
+    "last-axis": IndexedElements((2, 3, 4), [None, None, positions(5, end=4, low=-4, layout=strided)]),
     "three": IndexedElements(
         (3, 4, 2),
-        [positions(9, below=3), positions(9, below=4, low=-4), positions(1, below=2)],
+        [positions(9, end=3), positions(9, end=4, low=-4), positions(1, end=2)],
     ),
-    "matrix-of-indices": IndexedElements((6, 2), [positions(4, 3, below=6, low=-6, layout=transposed)]),
-    "number": IndexedElements((4, 3), [positions(below=4, low=-4)]),
-    "number-apart": IndexedElements((2, 3, 4), [positions(below=2), None, positions(2, below=4)]),
+    "matrix-of-indices": IndexedElements((6, 2), [positions(4, 3, end=6, low=-6, layout=transposed)]),
+    "number": IndexedElements((4, 3), [positions(end=4, low=-4)]),
+    "number-apart": IndexedElements((2, 3, 4), [positions(end=2), None, positions(2, end=4)]),
     "all-numbers": IndexedElements((2, 3), [literal(-1), literal(2)]),
-    "cube": IndexedElements((4, 4, 4), [positions(4, below=4), None, positions(4, below=4)]),
-    "no-indices": IndexedElements((4, 3), [positions(0, below=4)]),
-    "no-columns": IndexedElements((4, 0), [positions(2, below=4)]),
-    "rank-5": IndexedElements((2, 3, 2, 4, 2), [None, positions(4, below=3), None, positions(4, below=4)]),
-    "long": IndexedElements((257,), [positions(1031, below=257, low=-257)]),
+    "cube": IndexedElements((4, 4, 4), [positions(4, end=4), None, positions(4, end=4)]),
+    "no-indices": IndexedElements((4, 3), [positions(0, end=4)]),
+    "no-columns": IndexedElements((4, 0), [positions(2, end=4)]),
+    "rank-5": IndexedElements((2, 3, 2, 4, 2), [None, positions(4, end=3), None, positions(4, end=4)]),
+    "long": IndexedElements((257,), [positions(1031, end=257, low=-257)]),
     "mask": IndexedElements((4, 5, 3), [mask(4, 5)]),
     "mask-of-rows": IndexedElements((7, 3), [mask(7, period=2)]),
     "mask-of-all": IndexedElements((3, 4), [mask(3, 4, layout=transposed)]),
@@ -99,7 +99,7 @@ INDEX_LISTS: Mapping[str, IndexedElements] = {
     "mask-uint8": IndexedElements((4, 5), [mask(4, 5, period=2, dtype=Dtype.uint8)]),
     "inner-mask-uint8": IndexedElements((3, 4, 2), [None, mask(4, period=2, dtype=Dtype.uint8)]),
     "mask-and-index": IndexedElements(
-        (2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), positions(3, below=4, low=-4)]
+        (2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), positions(3, end=4, low=-4)]
     ),
     "mask-index-apart": IndexedElements((4, 3, 5), [literal([1, 0, 1, 1], Dtype.bool), None, literal([-2])]),
     "mask-true": IndexedElements((3, 2), [mask(3, fill=True)]),
@@ -107,12 +107,12 @@ INDEX_LISTS: Mapping[str, IndexedElements] = {
 }
 """Sizes of templates by label."""
 
-ROWS = CaseTemplate("rows", IndexedElements((5, 4), [positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
+ROWS = CaseTemplate("rows", IndexedElements((5, 4), [positions(6, end=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
 """A template that selects rows, with smoke cases in every element type."""
 
 MIDDLE_AXIS = CaseTemplate(
     "middle",
-    IndexedElements((3, 4, 5), [None, positions(2, 3, below=4, dtype=Dtype.int32), None]),
+    IndexedElements((3, 4, 5), [None, positions(2, 3, end=4, dtype=Dtype.int32), None]),
     layout=transposed,
     dtypes=DtypeSelection.all,
 )
@@ -133,10 +133,10 @@ INDEX_TEMPLATES = (
 """The small templates of `diopiIndex`."""
 
 
-LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [positions(32_005, below=32_003)]), large=True)
+LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [positions(32_005, end=32_003)]), large=True)
 """A template that selects rows of a large matrix."""
 
-FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [positions(263, below=131)]), **FAR_APART_FIELDS)
+FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [positions(263, end=131)]), **FAR_APART_FIELDS)
 """A template that selects rows of a large matrix in float16 with gaps between all elements."""
 
 
@@ -157,12 +157,12 @@ INDEX_BACKWARD = (
     *CaseTemplate.cycle_layouts(sized_templates(INDEX_LISTS), *EQUAL_LAYOUTS),
     *sum_templates(
         "grad_output",
-        IndexedElements((6, 5), [positions(67, below=6)]),
+        IndexedElements((6, 5), [positions(67, end=6)]),
         IndexedElements((3, 2), [REPEATED_INDEX]),
         floating,
     ),
     LARGE_ROWS,
-    CaseTemplate("crowded", IndexedElements((131, 67), [positions(1031, below=131)]), **LARGE_FLOAT16_FIELDS),
+    CaseTemplate("crowded", IndexedElements((131, 67), [positions(1031, end=131)]), **LARGE_FLOAT16_FIELDS),
 )
 """The templates of `diopiIndexBackward`, which adds up the gradients of all reads of one element."""
 
@@ -190,16 +190,16 @@ REPLACE: Mapping[str, Any] = {"accumulate": False}
 ACCUMULATE: Mapping[str, Any] = {"accumulate": True}
 """The argument with which `diopiIndexPut` adds to elements."""
 
-DISTINCT_ROWS: Indices = [positions(4, below=6, distinct_along=0)]
+DISTINCT_ROWS: Indices = [positions(4, end=6, distinct_along=0)]
 """A list that selects four different rows of six."""
 
-REPEATED_ROWS: Indices = [positions(9, below=4, low=-4)]
+REPEATED_ROWS: Indices = [positions(9, end=4, low=-4)]
 """A list that selects nine rows of four, some of them several times."""
 
-NINE_OF_THREE: Indices = [positions(9, below=3)]
+NINE_OF_THREE: Indices = [positions(9, end=3)]
 """A list that selects nine rows of three, some of them several times."""
 
-DISTINCT_COLUMNS: Indices = [None, positions(3, below=5, distinct_along=0)]
+DISTINCT_COLUMNS: Indices = [None, positions(3, end=5, distinct_along=0)]
 """A list that selects three different columns of five."""
 
 
@@ -220,13 +220,13 @@ INDEX_PUT = (
     ),
     CaseTemplate(
         "put-int32",
-        IndexedElements((4, 5), [None, positions(3, below=5, distinct_along=0, dtype=Dtype.int32)]),
+        IndexedElements((4, 5), [None, positions(3, end=5, distinct_along=0, dtype=Dtype.int32)]),
         REPLACE,
         **same_layout(transposed),
     ),
     CaseTemplate(
         "any-of-several",
-        IndexedElements((9, 3), [positions(7, below=9, low=-9)]),
+        IndexedElements((9, 3), [positions(7, end=9, low=-9)]),
         REPLACE,
         dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64),
     ),
@@ -239,7 +239,7 @@ INDEX_PUT = (
     ),
     CaseTemplate(
         "exact",
-        IndexedElements((6, 5), [positions(67, below=6)]),
+        IndexedElements((6, 5), [positions(67, end=6)]),
         ACCUMULATE,
         domains=input_and_values(EXACT_SUMMANDS),
         dtypes=ROUNDED_DTYPES,
@@ -288,11 +288,11 @@ INDEX_PUT = (
     CaseTemplate("add-row-for-mask", IndexedElements((4, 5, 3), [mask(4, 5)], (3,)), ACCUMULATE),
     CaseTemplate("add-row-for-all", IndexedElements((4, 3), REPEATED_ROWS, (3,)), ACCUMULATE),
     CaseTemplate(
-        "rows", IndexedElements((32_003, 3), [positions(4097, below=32_003, distinct_along=0)]), REPLACE, large=True
+        "rows", IndexedElements((32_003, 3), [positions(4097, end=32_003, distinct_along=0)]), REPLACE, large=True
     ),
     CaseTemplate(
         "half",
-        IndexedElements((131, 517), [positions(67, below=131, distinct_along=0)]),
+        IndexedElements((131, 517), [positions(67, end=131, distinct_along=0)]),
         REPLACE,
         **LARGE_FLOAT16_FIELDS,
     ),

@@ -90,7 +90,7 @@ POWER_OF_TWO_FREQUENCIES = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3,
 The last row does not occur.
 """
 
-VOCABULARY = IndexedTable((32_003, 13), positions(11, 509, below=32_003))
+VOCABULARY = IndexedTable((32_003, 13), positions(11, 509, end=32_003))
 """Sizes of a large table, as for the words of a language model."""
 
 SCALED_BY_FREQUENCY: Mapping[str, Any] = {"scale_grad_byfreq": True}
@@ -116,7 +116,7 @@ EMBEDDING = (
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED_BY_FREQUENCY),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
-    CaseTemplate("half-long", IndexedTable((4097, 67), positions(1031, below=4097)), **FAR_APART_FIELDS),
+    CaseTemplate("half-long", IndexedTable((4097, 67), positions(1031, end=4097)), **FAR_APART_FIELDS),
 )
 """The templates of `diopiEmbedding`."""
 
@@ -156,7 +156,7 @@ EMBEDDING_BACKWARD = (
         "grad", IndexedTable((6, 5), row_indices(67, rows=6)), IndexedTable((3, 2), REPEATED_INDEX), floating
     ),
     CaseTemplate("vocabulary", VOCABULARY, large=True),
-    CaseTemplate("crowded", IndexedTable((67, 67), positions(1031, below=67)), **LARGE_FLOAT16_FIELDS),
+    CaseTemplate("crowded", IndexedTable((67, 67), positions(1031, end=67)), **LARGE_FLOAT16_FIELDS),
 )
 """The templates of `diopiEmbeddingBackward`, which adds up the gradients of all lookups of a row."""
 
@@ -245,7 +245,7 @@ RENORM_TEMPLATES = (
         renorm_template(f"order-{p}", *TABLE_AND_INDICES, 0.05 if p < 0 else 1.0, p)
         for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
     ),
-    renorm_template("vocabulary", 32_003, 3, positions(4099, below=32_003), 1.0, large=True),
+    renorm_template("vocabulary", 32_003, 3, positions(4099, end=32_003), 1.0, large=True),
 )
 """The templates of `diopiEmbeddingRenorm_`."""
 
@@ -290,8 +290,8 @@ ONE_HOT = (
     CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=DtypeSelection.all),
     CaseTemplate("one-class", (), {"input": literal([0, 0, 0]), "num_classes": 1}, dtypes=(Dtype.int64,)),
     CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **CLASSES_FROM_INPUT}, dtypes=(Dtype.int64,)),
-    CaseTemplate("classes", (), {"input": positions(67, below=1031), "num_classes": 1031}, large=True),
-    CaseTemplate("many", (), {"input": positions(70_001, below=3), "num_classes": 3}, large=True),
+    CaseTemplate("classes", (), {"input": positions(67, end=1031), "num_classes": 1031}, large=True),
+    CaseTemplate("many", (), {"input": positions(70_001, end=3), "num_classes": 3}, large=True),
 )
 """The templates of `diopiOneHot`; their sizes are the shape of the indices."""
 

@@ -78,7 +78,7 @@ def copy_arguments(template: CaseTemplate[CopySizes], dtype: Dtype) -> Mapping[s
     return {
         "out": tensor(sizes.slot_count, *sizes.token_shape, domain=any_value, layout=layout),
         "k": tensor(sizes.token_count, *sizes.token_shape, domain=any_value, layout=layout),
-        "dest_loc": positions(sizes.token_count, below=sizes.slot_count, distinct_along=0, dtype=sizes.index_dtype),
+        "dest_loc": positions(sizes.token_count, end=sizes.slot_count, distinct_along=0, dtype=sizes.index_dtype),
     }
 
 

@@ -78,7 +78,9 @@ def _relative_positions(points: Array, boxes: Array) -> Array:
         offsets[..., 0] * cosine + offsets[..., 1] * sine,
         offsets[..., 1] * cosine - offsets[..., 0] * sine,
     )
-    return np.asarray(np.stack([along_length, along_width, offsets[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0]))
+    return np.asarray(
+        np.stack([along_length, along_width, offsets[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0])
+    )
 
 
 def _select_off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:

@@ -56,7 +56,7 @@ class SelectedPoints:
             The tensor, of the shape (batch, *shape).
         """
         end = max(self.high or self.points, 1)
-        return positions(self.batch, *self.shape, low=self.low, below=end, dtype=I32, layout=layout)
+        return positions(self.batch, *self.shape, low=self.low, end=end, dtype=I32, layout=layout)
 
 
 def _selection_arguments(template: CaseTemplate[SelectedPoints]) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def _spec(
     if parameter.name == "index" and written and tensor.shape:
         axis = call.arguments["dim"]
         axis_length = call.arguments[written].shape[axis]
-        return positions(*tensor.shape, below=axis_length, distinct_along=axis, dtype=tensor.dtype, layout=layout)
+        return positions(*tensor.shape, end=axis_length, distinct_along=axis, dtype=tensor.dtype, layout=layout)
     if tensor.bounds is not None and _holds_positions(prototype, parameter):
         lower, upper = tensor.bounds
         return TensorSpec(tensor.shape, tensor.dtype, integer_values(max(lower, min(0, upper)), upper), layout=layout)
@@ -207,6 +207,6 @@ def _result(prototype: Prototype, call: TracedCall, name: str, value: Any) -> Re
         return ResultOverride()
     if value is None:
         return None
-    usual = prototype.infer(name, call.arguments, otherwise=call.dtype)
+    usual = prototype.infer(name, call.arguments, default=call.dtype)
     dtype_override = None if usual is value.dtype else value.dtype
     return ResultOverride(dtype_override, _layout(value), value.shape)

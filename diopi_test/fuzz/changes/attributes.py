@@ -30,11 +30,11 @@ def change_attributes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -
         return case
     donor = draw(st.sampled_from(knowledge.cases_of_category(case.dtype) or knowledge.cases))
     free = [p for p in knowledge.attributes if p.name not in knowledge.size_attributes | knowledge.drawing_attributes]
-    together = [p.name for p in free if _is_free_number(p, knowledge) and donor.arguments[p.name] is not None]
+    shared_names = [p.name for p in free if _is_free_number(p, knowledge) and donor.arguments[p.name] is not None]
     arguments = dict(case.arguments)
     if draw(st.booleans()):
         arguments = case.map_tensors(domain_replacer(donor))
-        arguments |= {name: donor.arguments[name] for name in together if arguments[name] is not None}
+        arguments |= {name: donor.arguments[name] for name in shared_names if arguments[name] is not None}
     is_usual = knowledge.is_in_usual_range(replace(case, arguments=arguments))
     for p in free:
         is_number = issubclass(p.annotation, REAL_KINDS)

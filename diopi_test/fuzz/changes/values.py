@@ -102,7 +102,9 @@ def _scale_values(knowledge: ValidCallKnowledge, name: str, spec: TensorSpec, ex
             scaled = values * factor
         parts = (scaled.real, scaled.imag) if np.iscomplexobj(scaled) else (scaled,)
         least = format_of(dtype).tiny  # what would be subnormal, or 0, stays as it is
-        within = np.logical_and.reduce([(low <= part) & (part <= high) & (np.abs(part) >= least) for part in parts])
-        return np.where(within, scaled, values)
+        is_in_range = np.logical_and.reduce(
+            [(low <= part) & (part <= high) & (np.abs(part) >= least) for part in parts]
+        )
+        return np.where(is_in_range, scaled, values)
 
     return replace(spec, domain=draw)

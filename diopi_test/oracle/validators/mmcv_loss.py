@@ -29,9 +29,9 @@ def _check_nearest(name: str, positions: Array, points: Array, candidates: Array
     Yields:
         A description of each problem.
     """
-    outside = (positions < 0) | (positions >= candidates.shape[1])
-    yield from check_elements(name, ~outside, positions, f"positions from 0 to {candidates.shape[1] - 1}")
-    if not outside.any():
+    is_outside = (positions < 0) | (positions >= candidates.shape[1])
+    yield from check_elements(name, ~is_outside, positions, f"positions from 0 to {candidates.shape[1] - 1}")
+    if not is_outside.any():
         distances = np.square(points[:, :, np.newaxis] - candidates[:, np.newaxis]).sum(-1)
         actual = np.take_along_axis(distances, positions[..., np.newaxis], -1)[..., 0]
         yield from check_elements(

@@ -17,7 +17,7 @@ from diopi_test.oracle.validators import Array, CompletedCall, Problems, validat
 from diopi_test.oracle.validators.properties import check_distinct_positions, check_elements
 from lib_rt.formats import format_of
 
-FAR = 1e10
+INITIAL_DISTANCE = 1e10
 """The distance of each point from the selected points before a point is selected; the value is that of MMCV."""
 
 
@@ -38,13 +38,13 @@ def _check_furthest(
     name: str, chosen: Array, distances_from: Callable[[int], Array], points: int, slack: float
 ) -> Problems:
     """Check that point 0 is selected first, and then always a point that is furthest from the selected points."""
-    outside = (chosen < 0) | (chosen >= points)
-    if outside.any():
-        yield f"{name}: index {chosen[outside][0]}, expected one from 0 to {points - 1}"
+    is_outside = (chosen < 0) | (chosen >= points)
+    if is_outside.any():
+        yield f"{name}: index {chosen[is_outside][0]}, expected one from 0 to {points - 1}"
         return
     if chosen.size and chosen[0] != 0:
         yield f"{name}: the first index is {chosen[0]}, expected 0"
-    nearest = np.full(points, FAR)
+    nearest = np.full(points, INITIAL_DISTANCE)
     for step, (before, index) in enumerate(pairwise(chosen), 1):
         nearest = np.minimum(nearest, distances_from(int(before)))
         if nearest[index] < nearest.max() * (1 - slack):

@@ -41,9 +41,9 @@ def _are_both_nan(x: Array, y: Array) -> Mask:
 
 def check_distinct_positions(name: str, positions: Array, length: int, axis: int) -> Problems:
     """Check that all `positions` are in [0, length), and that the positions of each slice along `axis` are distinct."""
-    outside = (positions < 0) | (positions >= length)
-    if outside.any():
-        yield f"{name}: {_describe_first(outside)}: {positions[outside][0]}, expected a position from 0 to {length - 1}"
+    is_outside = (positions < 0) | (positions >= length)
+    if is_outside.any():
+        yield f"{name}: {_describe_first(is_outside)}: {positions[is_outside][0]}, expected a position from 0 to {length - 1}"
     ranked = np.sort(positions, axis)
     repeated = np.diff(ranked, axis=axis) == 0
     if repeated.any():

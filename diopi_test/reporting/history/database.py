@@ -123,7 +123,7 @@ class History:
                 return Addition.unchanged
             if row:
                 self._connection.execute("DELETE FROM runs WHERE run = ?", [row[0]])
-            values = {**asdict(entry), "run": row[0] if row else None, "added": _now()}
+            values = {**asdict(entry), "run": row[0] if row else None, "added": _current_time()}
             run = self._insert("runs", [values])
             self._insert("functions", ({"run": run, **asdict(function)} for function in function_entries(report)))
             self._insert("causes", ({"run": run, **asdict(cause)} for cause in causes))
@@ -256,7 +256,7 @@ class History:
         self._connection.execute("COMMIT")
 
 
-def _now() -> str:
+def _current_time() -> str:
     """Return the current time in UTC, as ISO 8601 with seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 

@@ -252,8 +252,8 @@ class Executor:
 
         Also report the cases that no longer need to be repeated.
         """
-        for settled, repetition in self._repetitions.settled():
-            self._conclude(settled, repetition.before, repetition.seconds)
+        for scheduled, repetition in self._repetitions.take_finished():
+            self._conclude(scheduled, repetition.before, repetition.seconds)
         if repeated := self._repetitions.take():
             scheduled, worker.repetition = repeated
             self._retire(worker)

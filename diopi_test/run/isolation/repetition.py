@@ -50,7 +50,9 @@ class Repetition:
             repetition: The outcome of the repetition, in which the case was the first one of a new process.
         """
         if repetition.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
-            circumstances = f"in a process in which {self.preceding} had run before" if self.attempts == 1 else "at first"
+            circumstances = (
+                f"in a process in which {self.preceding} had run before" if self.attempts == 1 else "at first"
+            )
             text = f"{self.before.verdict} {circumstances} ({self.before.message}), {repetition.verdict} alone"
             return replace(self.before, verdict=Verdict.flaky, message=text, timing=None, preceding_case=self.preceding)
         return repetition
@@ -134,7 +136,7 @@ class Repetitions:
                 return scheduled, repetition
         return None
 
-    def settled(self) -> Iterator[tuple[ScheduledCase, Repetition]]:
+    def take_finished(self) -> Iterator[tuple[ScheduledCase, Repetition]]:
         """Remove the cases from the queue that need not run again, except known flakes.
 
         In the meantime, their cause has been confirmed, or enough failures of their function or of the run.

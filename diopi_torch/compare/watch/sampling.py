@@ -173,7 +173,7 @@ def _normalizes_inner_axes(named: Mapping[str, Any]) -> bool:
     return len(named["normalized_shape"]) < named["input"].dim()
 
 
-def _always(named: Mapping[str, Any]) -> bool:
+def _is_applicable(named: Mapping[str, Any]) -> bool:
     """Return True, because the rules of the operator hold for every call."""
     return True
 
@@ -199,16 +199,16 @@ _ATTENTION_OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
 INDEPENDENT_ENTRIES: Mapping[str, tuple[Sequence[AxisRule], Callable[[Mapping[str, Any]], bool]]] = {
     "_log_softmax": (_rows("self"), _has_inner_axis),
     "_log_softmax_backward_data": (_rows("grad_output", "output"), _has_inner_axis),
-    _ATTENTION_OPERATOR: (_rows("query", "key", "value"), _always),
-    f"{_ATTENTION_OPERATOR}_backward": (_rows("grad_out", "query", "key", "value", "out", "logsumexp"), _always),
+    _ATTENTION_OPERATOR: (_rows("query", "key", "value"), _is_applicable),
+    f"{_ATTENTION_OPERATOR}_backward": (_rows("grad_out", "query", "key", "value", "out", "logsumexp"), _is_applicable),
     "_softmax": (_rows("self"), _has_inner_axis),
     "_softmax_backward_data": (_rows("grad_output", "output"), _has_inner_axis),
     "addmm": ((AxisRule(axes={"mat1": 0}), AxisRule(axes={"mat2": 1, "self": 0}, result=1)), _has_vector_bias),
-    "bmm": (_rows("self", "mat2"), _always),
+    "bmm": (_rows("self", "mat2"), _is_applicable),
     **dict.fromkeys(("amax", "amin", "mean.dim", "sum.dim_IntList"), (_rows("self"), _reduces_inner_axes)),
-    "embedding": (_rows("indices"), _always),
-    "embedding_dense_backward": ((AxisRule(axes={"grad_output": -1}, result=-1),), _always),
-    "mm": ((AxisRule(axes={"self": 0}), AxisRule(axes={"mat2": 1}, result=1)), _always),
+    "embedding": (_rows("indices"), _is_applicable),
+    "embedding_dense_backward": ((AxisRule(axes={"grad_output": -1}, result=-1),), _is_applicable),
+    "mm": ((AxisRule(axes={"self": 0}), AxisRule(axes={"mat2": 1}, result=1)), _is_applicable),
     "native_layer_norm": (_rows("input"), _normalizes_inner_axes),
     "nll_loss_backward": (_rows("self", "target"), _has_one_gradient),
 }
@@ -235,7 +235,7 @@ def choose_sample(operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> 
     if torch.Tag.pointwise in operator.tags and not any(isinstance(value, list) for value in named.values()):
         shape = torch.broadcast_shapes(*(tensor.shape for tensor in tensors.values()))
         return ElementSample.of_shape(shape)
-    rules, holds = INDEPENDENT_ENTRIES.get(operator_name(operator), ((), _always))
+    rules, holds = INDEPENDENT_ENTRIES.get(operator_name(operator), ((), _is_applicable))
     if rules and holds(named):
         sampled = {name for rule in rules for name in rule.axes}
         whole_sizes = [tensor.numel() for name, tensor in tensors.items() if name not in sampled]

@@ -35,10 +35,10 @@ def test_regenerated_inputs_have_the_same_bits(case: Case, path: Path) -> None:
     read = BaselineFile(path).case(case.label)
     assert list(read.arguments) == list(computed.arguments)
     for name, tensor in computed.arguments.items():
-        again = read.arguments[name]
-        assert isinstance(again, BaselineTensor)
-        assert (again.dtype, again.layout) == (tensor.dtype, tensor.layout)
-        assert again.values.tobytes() == tensor.values.tobytes()
+        regenerated_value = read.arguments[name]
+        assert isinstance(regenerated_value, BaselineTensor)
+        assert (regenerated_value.dtype, regenerated_value.layout) == (tensor.dtype, tensor.layout)
+        assert regenerated_value.values.tobytes() == tensor.values.tobytes()
 
 
 def test_stored_results_are_compacted(path: Path) -> None:

@@ -103,8 +103,8 @@ def test_shuffling_detects_results_that_depend_on_earlier_calls(data: Path, tmp_
         if status == 1:
             break
     assert status == 1
-    again, repeated, _ = run(data, "faulty:keeping", tmp_path, *chosen, "--shuffle", seed)
-    assert (again, verdicts(repeated)) == (1, verdicts(report))
+    second_run, repeated, _ = run(data, "faulty:keeping", tmp_path, *chosen, "--shuffle", seed)
+    assert (second_run, verdicts(repeated)) == (1, verdicts(report))
 
 
 @pytest.mark.slow

@@ -48,10 +48,10 @@ def test_cases_survive_the_store(path: Path) -> None:
     assert list(file.labels) == [case.label for case in written]
     for case, read in zip(written, file, strict=True):
         assert (read.id, read.dtype) == (case.id, case.dtype)
-        ours, expected_part = case.arguments["input"], read.arguments["input"]
-        assert (ours.dtype, ours.layout) == (expected_part.dtype, expected_part.layout)
-        assert ours.values.tobytes() == expected_part.values.tobytes()
-        assert ours.values.dtype == expected_part.values.dtype
+        original_values, expected_part = case.arguments["input"], read.arguments["input"]
+        assert (original_values.dtype, original_values.layout) == (expected_part.dtype, expected_part.layout)
+        assert original_values.values.tobytes() == expected_part.values.tobytes()
+        assert original_values.values.dtype == expected_part.values.dtype
         actual, expected = case.expected["out"], read.expected["out"]
         assert isinstance(actual, Expected)
         assert isinstance(expected, Expected)
@@ -95,9 +95,9 @@ def test_every_kind_of_argument_survives(tmp_path: Path) -> None:
 
 
 def test_the_same_cases_give_the_same_bytes(tmp_path: Path, path: Path) -> None:
-    again = tmp_path / "again.h5"
-    store.write_baseline_file(again, "diopiSin", compute_cases("diopiSin"), PROVENANCE)
-    assert again.read_bytes() == path.read_bytes()
+    second_path = tmp_path / "again.h5"
+    store.write_baseline_file(second_path, "diopiSin", compute_cases("diopiSin"), PROVENANCE)
+    assert second_path.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("length", [0, 100, 0.5, 0.99])

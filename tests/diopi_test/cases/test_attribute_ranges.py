@@ -64,8 +64,10 @@ def rank_with_axes(case: Case) -> int:
 def test_cases_use_every_axis_of_every_rank_from_either_end(function: str, name: str) -> None:
     more = 1 if function == "diopiStack" else 0
     calls = [(rank_with_axes(case) + more, case.arguments[name]) for case in select_cases(function, "full")]
-    several = issubclass(lookup(function).parameter(name).annotation, Size)
-    tried = {(rank, axis) for rank, axes in calls if axes is not None for axis in (axes if several else [axes])}
+    has_several_axes = issubclass(lookup(function).parameter(name).annotation, Size)
+    tried = {
+        (rank, axis) for rank, axes in calls if axes is not None for axis in (axes if has_several_axes else [axes])
+    }
     wanted, _ = OTHER_AXES.get(function, (ALL_RANKS_AND_AXES, ""))
     assert not set(wanted) - tried
 

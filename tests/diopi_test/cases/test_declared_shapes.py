@@ -46,12 +46,12 @@ def _result_contradictions(prototype: Prototype, case: Case, shapes: dict[str, t
         if fact and p.name in result_shapes and result_shapes[p.name] != shapes.get(fact.tensor):
             yield f"{p.name} has the shape {result_shapes[p.name]}, that of {fact.tensor} is {shapes.get(fact.tensor)}"
     if prototype.elementwise and shapes and (result_shapes or prototype.is_inplace):
-        together = np.broadcast_shapes(*shapes.values())
+        broadcast_shape = np.broadcast_shapes(*shapes.values())
         for name, shape in result_shapes.items():
-            if shape != together:
-                yield f"{name} has the shape {shape}, the operands have {together} together"
-        if prototype.is_inplace and together != next(iter(shapes.values())):
-            yield f"the operands have the shape {together} together, which is not that of the first"
+            if shape != broadcast_shape:
+                yield f"{name} has the shape {shape}, the operands have {broadcast_shape} together"
+        if prototype.is_inplace and broadcast_shape != next(iter(shapes.values())):
+            yield f"the operands have the shape {broadcast_shape} together, which is not that of the first"
 
 
 def _size_contradictions(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:

@@ -31,7 +31,7 @@ def shapes_of(case: Case) -> Sequence[tuple[int, ...]]:
     return [spec.shape for value in case.arguments.values() for spec in TensorSpec.all_in(value)]
 
 
-SWEPT = sorted(function for function, sweep in sweeps().items() if not sweep.reason)
+SWEPT_FUNCTIONS = sorted(function for function, sweep in sweeps().items() if not sweep.reason)
 
 
 def test_every_function_has_cases_or_a_reason() -> None:
@@ -39,7 +39,7 @@ def test_every_function_has_cases_or_a_reason() -> None:
     assert all(bool(sweep.reason) != bool(sweep.sizes or sweep.elementwise) for sweep in sweeps().values())
 
 
-@pytest.mark.parametrize("function", sampled(SWEPT, 4, slow=6))
+@pytest.mark.parametrize("function", sampled(SWEPT_FUNCTIONS, 4, slow=6))
 def test_every_case_has_a_long_axis_or_many_elements(function: str) -> None:
     entries, cases = sweeps()[function].sizes, sweep_of(function)
     assert len(cases) == len(entries) + sum(entry.large_size > 0 for entry in entries)

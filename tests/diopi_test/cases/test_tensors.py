@@ -30,19 +30,19 @@ def draw_values(spec: TensorSpec) -> np.ndarray:
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_distinct_positions_do_not_repeat_along_the_axis(axis):
-    values = draw_values(positions(4, 3, 4, below=5, distinct_along=axis))
+    values = draw_values(positions(4, 3, 4, end=5, distinct_along=axis))
     assert values.min() >= 0 and values.max() < 5
     for row in np.moveaxis(values, axis, -1).reshape(-1, values.shape[axis]):
         assert len(set(row)) == len(row)
 
 
 def test_random_positions_are_within_bounds_and_repeat():
-    values = draw_values(positions(70, below=3, low=-4))
+    values = draw_values(positions(70, end=3, low=-4))
     assert set(values) == {-4, -3, -2, -1, 0, 1, 2}
 
 
 def test_an_empty_axis_has_no_positions():
-    assert draw_values(positions(4, 0, below=3, distinct_along=1)).shape == (4, 0)
+    assert draw_values(positions(4, 0, end=3, distinct_along=1)).shape == (4, 0)
 
 
 def test_periodic_mask_is_true_once_per_period():

@@ -42,8 +42,8 @@ def test_submit_packs_a_run_that_verify_accepts(log: Path, tmp_path: Path) -> No
     assert "not signed" in done.output and "cases passed" in done.output
     content = archive.read_bytes()
     archive.write_bytes(content.replace(b'"verdict":"passed"', b'"verdict":"failed"', 1))
-    spoiled = call("verify", archive)
-    assert spoiled.exit_code == 1
+    second_result = call("verify", archive)
+    assert second_result.exit_code == 1
 
 
 def test_submit_rejects_a_vendor_that_receives_the_expected_results(tmp_path: Path) -> None:

@@ -110,9 +110,9 @@ def test_collectives_run_with_the_number_of_ranks(tmp_path: Path) -> None:
 
 
 def test_large_cases_of_collectives_belong_to_level_full() -> None:
-    everything = run("--list", "--level", "full", family="collectives").output.splitlines()
-    assert everything == [*COLLECTIVE_CASES, f"{len(COLLECTIVE_CASES)} cases"]
-    assert set(everything[:-1]) - set(run("--list", family="collectives").output.splitlines()) == LARGE_CASES
+    all_ids = run("--list", "--level", "full", family="collectives").output.splitlines()
+    assert all_ids == [*COLLECTIVE_CASES, f"{len(COLLECTIVE_CASES)} cases"]
+    assert set(all_ids[:-1]) - set(run("--list", family="collectives").output.splitlines()) == LARGE_CASES
 
 
 def test_a_library_without_collectives_has_status_3(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def test_report_writes_every_format_from_a_log(tmp_path: Path) -> None:
     assert read_report(json_file)["summary"]["failed"] == 1
     assert ElementTree.parse(junit_file).getroot().get("failures") == "1"
     assert FAILED.id in markdown_file.read_text("utf-8")
-    again = call("report", json_file, "--junit", tmp_path / "again.xml")
-    assert again.exit_code == 1
+    second_result = call("report", json_file, "--junit", tmp_path / "again.xml")
+    assert second_result.exit_code == 1
     assert (tmp_path / "again.xml").read_bytes() == junit_file.read_bytes()
 
 

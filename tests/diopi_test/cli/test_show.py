@@ -126,12 +126,12 @@ def test_show_exits_3_without_a_readable_baseline(data: Path, tmp_path: Path) ->
 
 
 def test_show_rejects_a_file_with_a_flipped_bit(data: Path, tmp_path: Path) -> None:
-    spoiled = Path(shutil.copytree(data, tmp_path / "data"))
-    path = baseline_file(spoiled / "smoke", "diopiAdd")
+    damaged_folder = Path(shutil.copytree(data, tmp_path / "data"))
+    path = baseline_file(damaged_folder / "smoke", "diopiAdd")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    done = show(spoiled, "diopiAdd[float32-row]")
+    done = show(damaged_folder, "diopiAdd[float32-row]")
     assert done.exit_code == 3
     assert "sha256" in done.output
 

@@ -34,9 +34,9 @@ def test_waive_does_not_overwrite_a_file(report: Path, tmp_path: Path) -> None:
     written = path.read_text("utf-8")
     assert '# pattern = "diopiAdd[float32-a]"\n# verdict = "failed"\n# reason = ""\n' in written
     assert Waivers.read([path]).entries == (), "entries without a reason are comments"
-    again = waive(report, "--output", path)
-    assert again.exit_code == 2
-    assert "exists and may contain reasons" in again.output
+    second_result = waive(report, "--output", path)
+    assert second_result.exit_code == 2
+    assert "exists and may contain reasons" in second_result.output
     assert path.read_text("utf-8") == written
 
 

@@ -75,9 +75,9 @@ def test_waivers_are_added_to_an_existing_file_once(report: Path, tmp_path: Path
     path.write_text('# mine\n[[waiver]]\npattern = "diopiExp[*]"\nreason = "table"', "utf-8")
     done = waive(report, "--cause", first, "--reason", "no engine", "-o", path)
     assert (done.exit_code, done.output) == (0, f"2 waivers for cause {first} added to {path}\n")
-    again = waive(report, "--cause", first, "--reason", "no engine", "-o", path)
+    second_result = waive(report, "--cause", first, "--reason", "no engine", "-o", path)
     expected = f"every function with cause {first} has a waiver: there is nothing to add\n"
-    assert (again.exit_code, again.output) == (0, expected)
+    assert (second_result.exit_code, second_result.output) == (0, expected)
     assert waive(report, "--cause", second[:5], "--reason", "slow sine", "-o", path).exit_code == 0
     waivers = [entry.waiver for entry in Waivers.read([path]).entries]
     assert [(waiver.pattern, waiver.cause) for waiver in waivers] == [

@@ -57,10 +57,10 @@ def device(runtime: TimedRuntime) -> Iterator[Device]:
 def put_on(device: Device) -> None:
     """Keep a stream of the device busy, and wait until it is idle."""
     with Stream(device) as stream:
-        laden = Ballast(device)
-        laden.keep_busy(stream)
+        second_ballast = Ballast(device)
+        second_ballast.keep_busy(stream)
         stream.synchronize()
-        laden.release()
+        second_ballast.release()
 
 
 def test_ballast_is_used_only_if_copies_keep_the_stream_busy(runtime: TimedRuntime, device: Device) -> None:

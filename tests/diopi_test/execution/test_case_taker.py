@@ -26,10 +26,10 @@ class Noting(StubVendor):
 
     def __init__(self) -> None:
         super().__init__("noting", "1", HostRuntime().functions(), host_addressable=True)
-        self.noted: list[tuple[str, BaselineCase | None]] = []
+        self.noted_cases: list[tuple[str, BaselineCase | None]] = []
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        self.noted.append((name, self.case))
+        self.noted_cases.append((name, self.case))
         return super().call(name, context, *arguments)
 
 
@@ -37,8 +37,8 @@ def test_every_call_is_assigned_to_its_case() -> None:
     vendor = Noting()
     assert isinstance(vendor, CaseTaker)
     assert outcome_of(vendor, "diopiSqrtInp", "float32-matrix").verdict is Verdict.passed
-    assert {name for name, _ in vendor.noted} == {"diopiSqrtInp", "diopiSqrt"}  # the latter to agree with
-    assert all(case is not None and case.function == name for name, case in vendor.noted)
+    assert {name for name, _ in vendor.noted_cases} == {"diopiSqrtInp", "diopiSqrt"}  # the latter to agree with
+    assert all(case is not None and case.function == name for name, case in vendor.noted_cases)
 
 
 def test_a_negative_call_is_assigned_to_a_negative_case() -> None:
@@ -46,7 +46,7 @@ def test_a_negative_call_is_assigned_to_a_negative_case() -> None:
     negative = make_negative_case(baseline_case("diopiSqrt", "float32-matrix"), "negative-out-shape")
     with vendor.open_device() as device:
         assert run_negative_case(vendor, device, negative).verdict is Verdict.passed
-    assert vendor.noted == [("diopiSqrt", negative.case)]
+    assert vendor.noted_cases == [("diopiSqrt", negative.case)]
     assert negative.case.case_class is CaseClass.negative
 
 
@@ -56,7 +56,7 @@ def test_a_call_with_an_ignored_argument_has_a_separate_case() -> None:
     with vendor.open_device() as device:
         outcome: Outcome = run_case(vendor, device, make_ignored_case(base, "callers-bias-dtype"))
     assert outcome.verdict is Verdict.passed
-    assert {case.label for _, case in vendor.noted if case} == {"callers-bias-dtype"}
+    assert {case.label for _, case in vendor.noted_cases if case} == {"callers-bias-dtype"}
 
 
 def test_stub_vendor_fails_a_call_without_a_case() -> None:

@@ -118,7 +118,7 @@ def test_a_new_operator_gets_negative_cases_from_its_facts() -> None:
     assert diopiGatherWindows.infer("out", arguments) is Dtype.float32
 
 
-Blank = Annotated[i64, facts.Below("input", 1)]
+Blank = Annotated[i64, facts.LessThanSize("input", 1)]
 Lengths = Annotated[In, facts.LengthsWithin("input", 0)]
 AxisOfThatSize = Annotated[i64, facts.WithinAxis("input", "x")]
 Smoothing = Annotated[parameters.f64, facts.AtMostOne()]
@@ -252,7 +252,7 @@ def test_steps_margins_and_norms_have_negative_cases() -> None:
 
 def test_every_fact_has_a_mutation() -> None:
     """Each fact occurs in the standard, and either a mutation applies to it or it describes how to read the value."""
-    elsewhere = {
+    tested_elsewhere = {
         facts.HoldsTruth,
         facts.CountsEntries,
         facts.ShapeOf,
@@ -261,14 +261,14 @@ def test_every_fact_has_a_mutation() -> None:
         facts.HoldsZeros,
         facts.Converted,
         facts.MayAlias,
-        facts.Apart,
+        facts.AwayFromBoundary,
         facts.OnHost,
     }
     found: dict[type[Fact], bool] = {}
     for declared in STANDARD.values():
         for parameter in declared.parameters:
-            concerned = any(mutation.concerns(declared, parameter) for mutation in MUTATIONS)
+            has_mutation = any(mutation.concerns(declared, parameter) for mutation in MUTATIONS)
             for fact in parameter.facts:
-                found[type(fact)] = found.get(type(fact), False) or concerned
+                found[type(fact)] = found.get(type(fact), False) or has_mutation
     assert found.keys() == set(Fact.__subclasses__())
-    assert all(concerned or fact in elsewhere for fact, concerned in found.items())
+    assert all(has_mutation or fact in tested_elsewhere for fact, has_mutation in found.items())

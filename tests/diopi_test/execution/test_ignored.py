@@ -69,14 +69,14 @@ def _other_values(examined: ExaminedCase, argument: str) -> list[Any]:
 
 @pytest.mark.parametrize(("function", "fact", "argument"), sampled(FACTS, 20))
 def test_no_result_depends_on_ignored_arguments(function: str, fact: int, argument: str) -> None:
-    prototype, untold = lookup(function), 0
+    prototype, undetected_count = lookup(function), 0
     for examined in islice(_covered_cases(prototype, prototype.ignored[fact], argument), TRIED):
         distinguished = [
             examined.distinguishes(**{argument: candidate}) for candidate in _other_values(examined, argument)
         ]
         assert not any(distinguished), f"{examined.baseline_case.id} depends on {argument}"
-        untold += distinguished.count(False)
-    assert untold, f"no case confirms that {argument} is ignored"
+        undetected_count += distinguished.count(False)
+    assert undetected_count, f"no case confirms that {argument} is ignored"
 
 
 # The cases made of them.

@@ -200,7 +200,7 @@ def test_the_command_prints_a_fingerprint(tmp_path: Path) -> None:
 
 def test_the_command_rejects_invalid_arguments(tmp_path: Path) -> None:
     unknown = run_here("fingerprint", "--vendor", "nobody")
-    nowhere = run_here("fingerprint", "--vendor", "small_vendor:vendor", "--json", tmp_path / "no" / "such.json")
-    assert (unknown.returncode, nowhere.returncode) == (2, 2)
+    missing_folder = run_here("fingerprint", "--vendor", "small_vendor:vendor", "--json", tmp_path / "no" / "such.json")
+    assert (unknown.returncode, missing_folder.returncode) == (2, 2)
     assert "'nobody' is not one of" in unknown.stderr
-    assert "does not exist" in nowhere.stderr
+    assert "does not exist" in missing_folder.stderr

@@ -73,8 +73,8 @@ def has_tensors(function: str) -> bool:
 
 def constant_properties(function: str, found: SearchStatistics) -> list[str]:
     """Return what is equal in all valid calls of a function although it should vary."""
-    several = len({case.dtype for case in knowledge_of(function).cases}) > 1
-    varies = {"shapes": found.shapes, **({"dtypes": found.dtypes} if several else {})}
+    has_several_dtypes = len({case.dtype for case in knowledge_of(function).cases}) > 1
+    varies = {"shapes": found.shapes, **({"dtypes": found.dtypes} if has_several_dtypes else {})}
     return [name for name, seen in varies.items() if len(seen) < 2] if has_tensors(function) else []
 
 

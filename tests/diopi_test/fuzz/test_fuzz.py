@@ -170,8 +170,8 @@ def command_that_runs(vendor: str, folder: Path) -> list[str]:
 
 
 def test_a_finding_can_be_run_and_shown_like_a_case(rank_six_findings: Path) -> None:
-    ran = CliRunner().invoke(main, command_that_runs("of_rank_six", rank_six_findings))
-    assert ran.exit_code == 1, ran.output
+    run_result = CliRunner().invoke(main, command_that_runs("of_rank_six", rank_six_findings))
+    assert run_result.exit_code == 1, run_result.output
     assert CliRunner().invoke(main, command_that_runs("correct", rank_six_findings)).exit_code == 0
     result = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(rank_six_findings)])
     assert result.exit_code == 0, result.output

@@ -45,6 +45,6 @@ def test_an_element_wise_call_is_reduced_to_one_axis() -> None:
 
 def test_tensors_become_contiguous() -> None:
     case = first_of("diopiNeg", 1)
-    apart = replace(case, arguments=case.map_tensors(lambda _, spec: replace(spec, layout=strided)))
-    *_, last = smaller_calls(knowledge_of("diopiNeg"), apart)
+    strided_case = replace(case, arguments=case.map_tensors(lambda _, spec: replace(spec, layout=strided)))
+    *_, last = smaller_calls(knowledge_of("diopiNeg"), strided_case)
     assert {spec.layout for _, spec in last.tensors} == {contiguous}

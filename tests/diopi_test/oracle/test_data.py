@@ -90,8 +90,8 @@ def expected_of(function: str, arguments: dict[str, Any], result: Dtype | None =
 
 
 def test_baseline_case_uses_converted_arguments() -> None:
-    beside = {"input": TensorSpec((1,), I32, choice([2049])), "other": TensorSpec((1,), F16, choice([2048]))}
-    assert expected_of("diopiEq", beside) == ([True], [2048])
+    arguments = {"input": TensorSpec((1,), I32, choice([2049])), "other": TensorSpec((1,), F16, choice([2048]))}
+    assert expected_of("diopiEq", arguments) == ([True], [2048])
     fraction = {"input": TensorSpec((3,), F64, choice([1.7])), "dim": ()}
     assert expected_of("diopiSum", fraction, I32) == (3, [1, 1, 1])
     assert expected_of("diopiSum", fraction, F64)[0] == pytest.approx(5.1)

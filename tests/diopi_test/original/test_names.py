@@ -61,12 +61,15 @@ def test_default_values_equal_those_of_pytorch() -> None:
             known = key in FUNCTION_DEFAULTS or parameter.name in DEFAULTS
             if not isinstance(source, ArgumentOf) or source.name not in signature or not known or prototype.is_gradient:
                 continue
-            value, ours = signature[source.name].default_value, FUNCTION_DEFAULTS.get(key, DEFAULTS.get(parameter.name))
+            value, default = (
+                signature[source.name].default_value,
+                FUNCTION_DEFAULTS.get(key, DEFAULTS.get(parameter.name)),
+            )
             if isinstance(value, list) and issubclass(parameter.annotation, Size):
-                assert set(value) <= {ours}, (operator, parameter.name)
+                assert set(value) <= {default}, (operator, parameter.name)
             elif parameter.name == "reduction":
-                assert ("none", "mean", "sum")[value] == ours
+                assert ("none", "mean", "sum")[value] == default
             elif value is not None:
-                assert value == ours, (operator, parameter.name)
+                assert value == default, (operator, parameter.name)
             seen.add(key)
     assert len(seen) >= 40

@@ -145,7 +145,7 @@ def test_a_skip_without_cases_is_reported_with_the_reason(tmp_path: Path) -> Non
         "'other': dict(name=['tanh'], dtype=[Skip(np.float16)]),\n"
         "'none': dict(dtype=[Skip(np.float16)]),"
     )
-    whys = [
+    reasons = [
         "soft: Skip(True) for dim: no translated case of soft has it",
         "soft: a call that is not read: unknown()",
         "other: Skip(float16) for dtype: the case configuration has no entry other",
@@ -153,7 +153,7 @@ def test_a_skip_without_cases_is_reported_with_the_reason(tmp_path: Path) -> Non
     ]
     found = import_configurations(tmp_path, entries, cases=CASES + "other_configs = {'none': dict(name=['nobody'])}")
     assert found.waivers == []
-    assert [reason for reason in whys if not any(reason in line for line in found.not_translated)] == []
+    assert [reason for reason in reasons if not any(reason in line for line in found.not_translated)] == []
 
 
 def test_without_the_case_configuration_nothing_is_waived(tmp_path: Path) -> None:
@@ -181,9 +181,9 @@ def test_skips_of_entries_that_are_not_selected_are_not_reported(tmp_path: Path)
     other_entry = CASES.replace("'soft'", "'other'").replace("configs =", "more_configs =")
     skips = "'soft': dict(name=['softmax'], dtype=[Skip(np.float16)]), 'other': dict(name=['softmax'], skip_all=True)"
     import_configurations(tmp_path, skips, cases=CASES + other_entry)
-    again = import_files(
+    second_import = import_files(
         [tmp_path / "device_configs.py", tmp_path / "configs.py"], tmp_path / "one", lambda *done: None, "soft"
     )
-    assert [waiver.pattern for waiver in again.waivers] == [
+    assert [waiver.pattern for waiver in second_import.waivers] == [
         "diopiSoftmax[float16-soft-*]"
-    ] and again.not_translated == []
+    ] and second_import.not_translated == []

@@ -288,8 +288,10 @@ def _examine_all(function: str) -> list[ExaminedCase]:
 
 def _is_needed(functions: Sequence[str], reason: str) -> bool:
     """Return whether a rule finds a case that gives the reason, first in single cases, then in whole functions."""
-    alone = chain.from_iterable(_find_in_single_cases(_examine_with_reason(function, reason)) for function in functions)
-    return any(alone) or any(
+    single_findings = chain.from_iterable(
+        _find_in_single_cases(_examine_with_reason(function, reason)) for function in functions
+    )
+    return any(single_findings) or any(
         case.case.non_discriminating == reason
         for function in functions
         for case, _ in rules.apply_rules(_examine_all(function))

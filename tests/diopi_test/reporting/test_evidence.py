@@ -175,10 +175,10 @@ def test_a_repacked_archive_is_rejected_with_the_reason() -> None:
 def test_a_changed_byte_is_detected_wherever_it_is() -> None:
     packed = evidence.build_archive(members())
     for place in range(0, len(packed), len(packed) // 97):
-        spoiled = bytearray(packed)
-        spoiled[place] ^= 1
+        damaged_bytes = bytearray(packed)
+        damaged_bytes[place] ^= 1
         with suppress(EvidenceError):
-            assert problems(bytes(spoiled)), place
+            assert problems(bytes(damaged_bytes)), place
 
 
 @pytest.mark.parametrize("length", [0, 10, 1000, -1])

@@ -98,8 +98,8 @@ def test_a_run_without_a_verdict_is_an_error() -> None:
     messages = [str(error.get("message")) for error in root.findall("testsuite[@name='run']/testcase/error")]
     assert messages == ["the disk is full", "incomplete: 7 cases have no verdict, interrupted"]
     assert root.get("errors") == "2"
-    nothing = document([case_record("diopiAdd[float32-x]", "not_implemented")])
-    assert [error.get("message") for error in nothing.iter("error")] == ["no case was executed"]
+    run_document = document([case_record("diopiAdd[float32-x]", "not_implemented")])
+    assert [error.get("message") for error in run_document.iter("error")] == ["no case was executed"]
 
 
 def test_suites_have_time_and_host_and_the_first_one_has_properties() -> None:

@@ -58,12 +58,12 @@ def summarize_uses(uses: Any) -> set[tuple[str, str]]:
 
 
 def test_claims_are_not_compared_with_a_file_that_was_changed(data: Path, tmp_path: Path) -> None:
-    spoiled = Path(shutil.copytree(data / "smoke", tmp_path / "smoke")) / "diopiSqrt.h5"
-    content = bytearray(spoiled.read_bytes())
+    damaged_file = Path(shutil.copytree(data / "smoke", tmp_path / "smoke")) / "diopiSqrt.h5"
+    content = bytearray(damaged_file.read_bytes())
     content[len(content) // 2] ^= 1
-    spoiled.write_bytes(content)
+    damaged_file.write_bytes(content)
     with pytest.raises(BaselineError, match="sha256"):
-        compare_claims([Claim("*")], records(data, "diopiSqrt"), [spoiled])
+        compare_claims([Claim("*")], records(data, "diopiSqrt"), [damaged_file])
 
 
 def test_correct_claims_are_confirmed(data: Path) -> None:

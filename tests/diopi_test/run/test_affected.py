@@ -42,11 +42,11 @@ def test_forms_gradients_and_takers_of_results_depend_on_a_function() -> None:
 def test_functions_of_the_same_module_and_of_modules_that_import_it_are_affected() -> None:
     affected = AffectedCases.by_functions(["diopiAddInp"], SOURCES)
     assert affected.functions is not None and {"diopiAdd", "diopiRelu", "diopiReluInp"} <= affected.functions
-    alone = AffectedCases.by_functions(["diopiRelu"], SOURCES)
-    assert alone.functions is not None and "diopiAdd" not in alone.functions
-    assert Selection(affected=alone).words() == ["--affected-by", "diopiRelu"]
-    assert Selection(affected=alone).wants_function("diopiRelu")
-    assert not Selection(affected=alone).wants_function("diopiAdd")
+    of_relu = AffectedCases.by_functions(["diopiRelu"], SOURCES)
+    assert of_relu.functions is not None and "diopiAdd" not in of_relu.functions
+    assert Selection(affected=of_relu).words() == ["--affected-by", "diopiRelu"]
+    assert Selection(affected=of_relu).wants_function("diopiRelu")
+    assert not Selection(affected=of_relu).wants_function("diopiAdd")
 
 
 def log_of(sources: VendorSources, digest: str = "") -> LogContent:

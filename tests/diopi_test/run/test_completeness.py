@@ -40,7 +40,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def begin_run(data: Path, vendor: str, tmp_path: Path, *more: str, **environment: str) -> subprocess.Popen[str]:
     """Start `diopi-test run` in a separate session that reacts to SIGINT even if this process ignores it."""
-    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "diopi_test", "run", "--data", str(data), "--vendor", vendor, "-n", "2"]
     try:
@@ -54,7 +54,7 @@ def begin_run(data: Path, vendor: str, tmp_path: Path, *more: str, **environment
             start_new_session=True,
         )
     finally:
-        signal.signal(signal.SIGINT, heeded)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 def finish_run(process: subprocess.Popen[str], tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
@@ -102,10 +102,10 @@ _INTERRUPTIONS = [
 
 
 @pytest.mark.parametrize(("number", "whom"), sampled(_INTERRUPTIONS, 1))
-def test_an_interrupted_run_reports_its_progress(data: Path, tmp_path: Path, number: int, whom: str) -> None:
+def test_an_interrupted_run_reports_its_progress(data: Path, tmp_path: Path, number: int, receiver: str) -> None:
     process = begin_run(data, "leaving:slowly", tmp_path, "-k", "float")
     wait_for_verdict(tmp_path)
-    (os.killpg if whom == "all" else os.kill)(process.pid, number)
+    (os.killpg if receiver == "all" else os.kill)(process.pid, number)
     status, output, summary = finish_run(process, tmp_path)
     assert status == 3
     assert summary["incomplete"]
@@ -257,6 +257,8 @@ def test_the_log_records_whether_the_run_is_strict(tmp_path: Path) -> None:
 
 
 def test_a_case_with_two_records_counts_once(tmp_path: Path) -> None:
-    again = [*CASES, Collected(function="diopiSqrt", label="a", dtype="float32")]
-    summary = content_of(tmp_path, again, a=Verdict.passed, b=Verdict.crashed, c=Verdict.passed).report().summary
+    repeated_cases = [*CASES, Collected(function="diopiSqrt", label="a", dtype="float32")]
+    summary = (
+        content_of(tmp_path, repeated_cases, a=Verdict.passed, b=Verdict.crashed, c=Verdict.passed).report().summary
+    )
     assert (summary.total, summary.crashed, summary.passed) == (3, 1, 2)

@@ -38,11 +38,11 @@ def run(
     folder: Path,
     *options: object,
     variables: dict[str, str] | None = None,
-    within: Sequence[str] = (),
+    prefix: Sequence[str] = (),
     **popen_options: Any,
 ) -> subprocess.Popen[bytes]:
-    """Run a vendor with four failed cases, whose messages are hard to print, `within` another program."""
-    words = [*within, *command("unruly:vendor", FUNCTIONS, "-n", 2, *options)]
+    """Run a vendor with four failed cases, whose messages are hard to print, `prefix` another program."""
+    words = [*prefix, *command("unruly:vendor", FUNCTIONS, "-n", 2, *options)]
     popen_options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen_options}
     return subprocess.Popen(words, env=environment(FAULTS, folder, **(variables or {})), **popen_options)
 
@@ -147,13 +147,13 @@ def test_a_device_is_not_replaced_by_a_file(option: str, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_report_can_be_read_from_a_fifo(tmp_path: Path) -> None:
-    fifo, got = tmp_path / "fifo", []
+    fifo, contents = tmp_path / "fifo", []
     os.mkfifo(fifo)
-    reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()), daemon=True)
+    reader = threading.Thread(target=lambda: contents.append(fifo.read_bytes()), daemon=True)
     reader.start()
     assert finish(run(tmp_path, "--json", fifo), tmp_path)[0] == 1
     reader.join(10)
-    assert json.loads(got[0])["summary"]["failed"] == 4
+    assert json.loads(contents[0])["summary"]["failed"] == 4
     assert fifo.is_fifo()
 
 

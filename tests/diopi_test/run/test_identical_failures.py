@@ -110,8 +110,8 @@ def test_cases_that_are_left_are_not_run_and_the_run_fails_as_incomplete(tmp_pat
     junit = tmp_path / "junit.xml"
     assert run_here("report", log, "--junit", junit).returncode == 3
     assert junit.read_text("utf-8").count("skipped message=") == len(left)
-    again = run_here(*words, "--stop-after-identical", 0, "--json", report_file)
-    assert again.returncode == 1, again.stdout + again.stderr
+    second_run = run_here(*words, "--stop-after-identical", 0, "--json", report_file)
+    assert second_run.returncode == 1, second_run.stdout + second_run.stderr
     assert read_report(report_file)["summary"]["not_run"] == 0
     resumed = run_here("run", "--resume", log, "--json", report_file)
     assert resumed.returncode == 3, "the option is part of the resumed command"

@@ -66,14 +66,14 @@ def test_a_link_is_followed_and_not_replaced(tmp_path: Path, exists: bool) -> No
 
 
 def test_a_report_can_be_written_to_a_fifo(tmp_path: Path) -> None:
-    path, got = tmp_path / "pipe", []
+    path, contents = tmp_path / "pipe", []
     os.mkfifo(path)
     check_writable(path)
-    reader = threading.Thread(target=lambda: got.append(path.read_text()))
+    reader = threading.Thread(target=lambda: contents.append(path.read_text()))
     reader.start()
     write_text(path, "text")
     reader.join()
-    assert got == ["text"]
+    assert contents == ["text"]
     assert path.is_fifo()
 
 

@@ -58,9 +58,9 @@ def test_the_command_of_a_case_repeats_only_that_case(data: Path, tmp_path: Path
 
     words = shlex.split(command)
     assert words[:2] == ["diopi-test", "run"]
-    again = tmp_path / "again.json"
-    assert run_here(*words[1:], "--json", again).returncode == 0
-    assert list(verdicts(read_report(again))) == ["diopiSqrt[float32-matrix]"]
+    second_report = tmp_path / "again.json"
+    assert run_here(*words[1:], "--json", second_report).returncode == 0
+    assert list(verdicts(read_report(second_report))) == ["diopiSqrt[float32-matrix]"]
 
 
 def test_every_case_that_crashes_is_reported(data: Path, tmp_path: Path) -> None:

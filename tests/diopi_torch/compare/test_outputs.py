@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -18,7 +18,7 @@ from diopi_torch.operators import overload  # noqa: E402  # behind the check, to
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
 EPS = torch.finfo(torch.float32).eps
 
-ENOUGH = 100 * EPS
+CLEAR_DIFFERENCE = 100 * EPS
 """A difference that exceeds the budget of a rounded exponential."""
 
 
@@ -40,24 +40,24 @@ def to_device(value: Any) -> Any:
     [
         (X.exp(), "result: allclose"),
         (X.exp() * (1 + 2 * EPS), "result: allclose"),
-        (X.exp() * (1 + ENOUGH), "result: 6 of 6 elements differ, most at (1, 1)"),
+        (X.exp() * (1 + CLEAR_DIFFERENCE), "result: 6 of 6 elements differ, most at (1, 1)"),
         (torch.where(X == 4, torch.nan, X.exp()), "result: 1 of 6 elements differ, most at (1, 1): nan and 54.5981"),
         (X.exp()[:1], "result: float32[1, 3], on the CPU float32[2, 3]"),
         (X.exp().half(), "result: float16[2, 3], on the CPU float32[2, 3]"),
     ],
 )
-def test_budgets_are_derived_for_the_operator(vendor: Altered, returned: torch.Tensor, message: str) -> None:
+def test_budgets_are_derived_for_the_operator(vendor: AlteredVendor, returned: torch.Tensor, message: str) -> None:
     assert lines("exp", {"self": X}, returned)[0].startswith(message)
 
 
-def test_rounding_that_the_problem_amplifies_is_allowed(vendor: Altered) -> None:
+def test_rounding_that_the_problem_amplifies_is_allowed(vendor: AlteredVendor) -> None:
     x = torch.tensor([1000.0, 2000.0])
     near = torch.sin(x.double()).float() + 500 * EPS
     assert lines("sin", {"self": x}, near) == ["result: allclose"]
     assert lines("neg", {"self": x}, -x + 1)[0].startswith("result: 2 of 2 elements differ")
 
 
-def test_integer_outputs_must_be_exact(vendor: Altered) -> None:
+def test_integer_outputs_must_be_exact(vendor: AlteredVendor) -> None:
     found = lines("argmax", {"self": X, "dim": 1, "keepdim": False}, torch.tensor([0, 2]))
     assert found == [
         "result: 1 of 2 elements differ, most at (1,): 2 and 1, by 1; mean absolute error 0.5",
@@ -66,12 +66,12 @@ def test_integer_outputs_must_be_exact(vendor: Altered) -> None:
     ]
 
 
-def test_outputs_report_operators_that_the_cpu_lacks(vendor: Altered) -> None:
+def test_outputs_report_operators_that_the_cpu_lacks(vendor: AlteredVendor) -> None:
     found = lines("_fused_dropout", {"self": X, "p": 0.5}, X)
     assert len(found) == 1 and found[0].startswith("result: not compared: the CPU can't run the operator: ")
 
 
-def test_changed_inputs_are_reported(vendor: Altered) -> None:
+def test_changed_inputs_are_reported(vendor: AlteredVendor) -> None:
     x = X.to("diopi")
     call = CpuCall(overload("exp"), {"self": x})
     x += 1

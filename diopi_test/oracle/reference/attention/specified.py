@@ -30,9 +30,9 @@ def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: Attentio
         rule: the visible keys and the bias.
     """
     rows = np.array([len(q[query_rows]) for query_rows, _ in sequences])
-    within = np.arange(lse.value.shape[-1]) < rows[:, None, None]
+    is_row = np.arange(lse.value.shape[-1]) < rows[:, None, None]
     is_bias_complete = rule.slopes is None or not rule.causal
-    return PartlySpecified(lse, np.isfinite(lse.value) & within & is_bias_complete)
+    return PartlySpecified(lse, np.isfinite(lse.value) & is_row & is_bias_complete)
 
 
 def mark_random(rule: AttentionRule, result: Any) -> Any:

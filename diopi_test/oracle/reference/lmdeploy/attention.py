@@ -78,8 +78,8 @@ def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
     value, terms = x.value.copy(), x.terms.copy()
     value[..., 0:width:2] = a * np.cos(angles) - b * np.sin(angles)
     value[..., 1:width:2] = a * np.sin(angles) + b * np.cos(angles)
-    turned = np.hypot(x.terms[..., 0:width:2], x.terms[..., 1:width:2]) + np.hypot(a, b) * (1 + np.abs(angles))
-    terms[..., 0:width:2] = terms[..., 1:width:2] = turned
+    rotation_terms = np.hypot(x.terms[..., 0:width:2], x.terms[..., 1:width:2]) + np.hypot(a, b) * (1 + np.abs(angles))
+    terms[..., 0:width:2] = terms[..., 1:width:2] = rotation_terms
     return Vectors(value, terms)
 
 

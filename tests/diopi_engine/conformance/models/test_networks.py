@@ -146,18 +146,18 @@ def test_float32_stays_within_the_budgets(name: str) -> None:
 
 def test_networks_are_reproducible() -> None:
     weights = [zoo.build(name).module.state_dict() for name in ("recommender", "recommender", "other_recommender")]
-    first, again, different = [state["top.0.weight"] for state in weights]
-    assert torch.equal(first, again)
+    first, same_seed, different = [state["top.0.weight"] for state in weights]
+    assert torch.equal(first, same_seed)
     assert not torch.equal(first, different)
 
 
 def test_samples_survive_a_round_trip_through_a_file(tmp_path: Path) -> None:
     samples = making.compute_samples(zoo.build("recommender"), 2)
     samples.save(tmp_path / "samples.npz")
-    again = type(samples).load(tmp_path / "samples.npz")
-    for output, loaded in zip(samples.inputs, again.inputs, strict=True):
+    loaded_samples = type(samples).load(tmp_path / "samples.npz")
+    for output, loaded in zip(samples.inputs, loaded_samples.inputs, strict=True):
         np.testing.assert_array_equal(output, loaded)
-    np.testing.assert_array_equal(samples.outputs[0].budget.unit, again.outputs[0].budget.unit)
+    np.testing.assert_array_equal(samples.outputs[0].budget.unit, loaded_samples.outputs[0].budget.unit)
 
 
 def test_cases_are_not_run_without_pytorch(library: Path, monkeypatch: Patch) -> None:

@@ -108,8 +108,10 @@ def test_values_keep_their_order_or_are_broadcast() -> None:
 
 
 def test_table_is_omitted_only_for_a_single_sequence() -> None:
-    without = [case for case in select_cases("diopiPagedAttention", "full") if "without-table" in case.label]
-    called = [case for case in without if case.case_class is CaseClass.callers]
+    cases_without_table = [
+        case for case in select_cases("diopiPagedAttention", "full") if "without-table" in case.label
+    ]
+    called = [case for case in cases_without_table if case.case_class is CaseClass.callers]
     assert {len(case.arguments["actual_seq_lengths"]) for case in called} == {1}
-    assert all(case.case_class is CaseClass.open for case in without if case not in called)
+    assert all(case.case_class is CaseClass.open for case in cases_without_table if case not in called)
     assert diopiPagedAttention.parameter("block_table").optional

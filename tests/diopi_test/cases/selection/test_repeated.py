@@ -26,18 +26,19 @@ def result_types(function: str, chosen: Sequence[Case]) -> list[Dtype]:
 
 
 def test_smoke_case_is_repeated_with_other_data() -> None:
-    case, again = cases("diopiSin", "float32-matrix", "float32-matrix-again")
-    assert {**again.arguments} == {**case.arguments}
+    case, repeated_case = cases("diopiSin", "float32-matrix", "float32-matrix-again")
+    assert {**repeated_case.arguments} == {**case.arguments}
     first, second = (
-        compute_baseline_case(lookup("diopiSin"), repetition).arguments["input"].values for repetition in (case, again)
+        compute_baseline_case(lookup("diopiSin"), repetition).arguments["input"].values
+        for repetition in (case, repeated_case)
     )
     assert (first != second).any()
 
 
 def test_repetition_of_an_in_place_case_changes_the_layout() -> None:
-    case, again = cases("diopiSinInp", "float32-matrix", "float32-matrix-again")
-    assert case.arguments["input"].layout is not again.arguments["input"].layout
-    assert case.arguments["input"].shape == again.arguments["input"].shape
+    case, repetition = cases("diopiSinInp", "float32-matrix", "float32-matrix-again")
+    assert case.arguments["input"].layout is not repetition.arguments["input"].layout
+    assert case.arguments["input"].shape == repetition.arguments["input"].shape
 
 
 def test_random_functions_have_no_repetition() -> None:

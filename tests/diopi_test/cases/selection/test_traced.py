@@ -31,8 +31,8 @@ def case_of_call(
 
 
 def test_a_case_has_the_shapes_types_and_strides_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = tensor("float32[3,2] strides 1,3")
-    case = case_of_call("diopiExp", {"input": turned}, {"out": turned}, monkeypatch)
+    transposed = tensor("float32[3,2] strides 1,3")
+    case = case_of_call("diopiExp", {"input": transposed}, {"out": transposed}, monkeypatch)
     spec, result = case.arguments["input"], case.results["out"]
     assert result is not None
     assert (case.dtype, spec.shape, spec.dtype) == (Dtype.float32, (3, 2), Dtype.float32)

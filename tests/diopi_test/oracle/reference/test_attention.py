@@ -40,22 +40,22 @@ def tensors(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Array]:
 
 
 def by_loops(
-    q: Array, k: Array, v: Array, scale: float, sees: Callable[[int, int], bool], slope: Sequence[float]
+    q: Array, k: Array, v: Array, scale: float, is_visible: Callable[[int, int], bool], slope: Sequence[float]
 ) -> Any:
     """Compute attention of one sequence [rows, heads, head size] with a loop over all numbers."""
     out, lse = np.zeros(q.shape), np.full(q.shape[:2], np.inf)
     offset = len(k) - len(q)
     for i in range(len(q)):
         for h in range(q.shape[1]):
-            mine = h * k.shape[1] // q.shape[1]
+            key_head = h * k.shape[1] // q.shape[1]
             scores = {}
             for j in range(len(k)):
-                if sees(i, j):
-                    dot = sum(float(a) * float(b) for a, b in zip(q[i, h], k[j, mine], strict=True))
+                if is_visible(i, j):
+                    dot = sum(float(a) * float(b) for a, b in zip(q[i, h], k[j, key_head], strict=True))
                     scores[j] = scale * dot - slope[h] * abs(i + offset - j)
             total = sum(np.exp(s) for s in scores.values())
             for j, score in scores.items():
-                out[i, h] += np.exp(score) / total * v[j, mine]
+                out[i, h] += np.exp(score) / total * v[j, key_head]
             lse[i, h] = np.log(total) if scores else np.inf
     return out, lse
 
@@ -73,12 +73,12 @@ def test_attention_matches_loops(
     slopes = rng.uniform(0.1, 1, size=(2, 4))
     out, lse = flash(q, k, v, slopes=slopes, causal=causal, left=left, right=window_right)
 
-    def sees(i: int, j: int) -> bool:
+    def is_visible(i: int, j: int) -> bool:
         place, last = i + keys - queries, 0 if causal else window_right
         return (left < 0 or j >= place - left) and (last < 0 or j <= place + last)
 
     for b in range(2):
-        expected, sums = by_loops(q[b], k[b], v[b], 0.5, sees, slopes[b])
+        expected, sums = by_loops(q[b], k[b], v[b], 0.5, is_visible, slopes[b])
         close(out[b], expected)
         close(lse[b], sums.T)
 
@@ -105,12 +105,14 @@ def test_attention_does_not_depend_on_the_order_of_keys(rng: np.random.Generator
 def test_scores_do_not_change_when_all_positions_are_shifted(rng: np.random.Generator) -> None:
     (x,), frequencies = tensors(rng, (1, 6, 2, 8)), 10.0 ** -np.arange(4)
 
-    def turned(first: int) -> Array:
+    def rotate_from(first: int) -> Array:
         angles = (first + np.arange(6))[:, None, None] * frequencies
         return call_reference("diopiRotaryEmbedding", x, np.cos(angles), np.sin(angles), False, False)
 
-    here, there = (np.einsum("bihd,bjhd->bhij", turned(first), turned(first)) for first in (0, 100))
-    np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-10)
+    scores, shifted_scores = (
+        np.einsum("bihd,bjhd->bhij", rotate_from(first), rotate_from(first)) for first in (0, 100)
+    )
+    np.testing.assert_allclose(scores, shifted_scores, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
@@ -142,9 +144,9 @@ def test_rotary_embedding_v2_accepts_angles_with_more_axes(rng: np.random.Genera
     q, k, cos, sin = tensors(rng, (2, 5, 3, 8), (2, 5, 1, 8), (2, 5, 1, 8), (2, 5, 1, 8))
     batch_results = call_reference("diopiRotaryEmbeddingV2", q, k, cos, sin, 8)
     for b in range(2):
-        alone = call_reference("diopiRotaryEmbeddingV2", q[b], k[b], cos[b], sin[b], 8)
+        of_sequence = call_reference("diopiRotaryEmbeddingV2", q[b], k[b], cos[b], sin[b], 8)
         in_batch = call_reference("diopiRotaryEmbeddingV2", q[b], k[b], cos[b : b + 1], sin[b : b + 1], 8)
-        for part, single, same in zip(batch_results, alone, in_batch, strict=True):
+        for part, single, same in zip(batch_results, of_sequence, in_batch, strict=True):
             close(part[b], single)
             close(same, single)
     packed = call_reference("diopiRotaryEmbeddingV2", q.reshape(10, 24), k.reshape(10, 8), cos, sin, 8)

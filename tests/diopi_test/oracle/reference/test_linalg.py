@@ -108,8 +108,8 @@ def _units(function: str, result: int, *arguments: Array, flags: tuple[bool, ...
         for dtype in (np.float64, np.float32)
     )
     exact = exact.value if isinstance(exact, PartlySpecified) else exact
-    within = exact.terms > 0
-    return np.asarray((without_remarks(rounded) - exact.value)[within] / (exact.terms[within] * 2.0**-23))
+    has_terms = exact.terms > 0
+    return np.asarray((without_remarks(rounded) - exact.value)[has_terms] / (exact.terms[has_terms] * 2.0**-23))
 
 
 @pytest.mark.parametrize("upper", [False, True])

@@ -87,10 +87,10 @@ def test_points_in_boxes_do_not_depend_on_the_frame(rng: np.random.Generator) ->
     boxes, points = _boxes(rng, 4)[np.newaxis], _cloud(rng, 1, 40)
     actual = call_reference("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), boxes, points)
     x, y, z, *sizes, heading = np.moveaxis(boxes, -1, 0)
-    turned = np.stack([-y, x, z, *sizes, heading + np.pi / 2], -1)
+    rotated_boxes = np.stack([-y, x, z, *sizes, heading + np.pi / 2], -1)
     rotated = np.stack([-points[..., 1], points[..., 0], points[..., 2]], -1)
     np.testing.assert_array_equal(
-        call_reference("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), turned, rotated), actual
+        call_reference("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), rotated_boxes, rotated), actual
     )
 
 

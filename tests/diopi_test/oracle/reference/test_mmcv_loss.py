@@ -50,9 +50,9 @@ def test_sigmoid_focal_loss_and_gradient_are_those_of_pytorch(
 
 
 def test_background_targets_belong_to_no_class(rng: np.random.Generator) -> None:
-    logits, nothing = rng.normal(size=(3, 4)), np.zeros(0)
-    background = call_reference("diopiSigmoidFocalLossMmcv", logits, np.full(3, 4), nothing, 2.0, 0.25)
-    negative = call_reference("diopiSigmoidFocalLossMmcv", logits[:, 1:], np.zeros(3, int), nothing, 2.0, 0.25)
+    logits, empty = rng.normal(size=(3, 4)), np.zeros(0)
+    background = call_reference("diopiSigmoidFocalLossMmcv", logits, np.full(3, 4), empty, 2.0, 0.25)
+    negative = call_reference("diopiSigmoidFocalLossMmcv", logits[:, 1:], np.zeros(3, int), empty, 2.0, 0.25)
     np.testing.assert_array_equal(background[:, 2:], negative[:, 1:])
 
 

@@ -88,20 +88,20 @@ def test_bias_and_activation_are_those_of_pytorch(rng: np.random.Generator, act:
     shifted = x + torch.tensor(bias).reshape(-1, *[1] * (len(shape) - 2))
     expected = 1.5 * (torch.nn.functional.leaky_relu(shifted, 0.3) if act == 3 else shifted)
     expected.backward(torch.tensor(grad))
-    nothing = np.zeros(0)
-    actual = call_reference("diopiFusedBiasLeakyreluMmcv", input, bias, nothing, act, 0, 0.3, 1.5)
+    empty = np.zeros(0)
+    actual = call_reference("diopiFusedBiasLeakyreluMmcv", input, bias, empty, act, 0, 0.3, 1.5)
     np.testing.assert_allclose(actual, expected.detach(), rtol=1e-12)
-    gradient = call_reference("diopiFusedBiasLeakyreluMmcv", grad, nothing, actual, act, 1, 0.3, 1.5)
+    gradient = call_reference("diopiFusedBiasLeakyreluMmcv", grad, empty, actual, act, 1, 0.3, 1.5)
     np.testing.assert_allclose(gradient, x.grad, rtol=1e-12)
 
 
 def test_the_first_derivative_is_the_slope_and_the_second_is_zero(rng: np.random.Generator) -> None:
-    input, nothing = rng.normal(size=(2, 3)), np.zeros(0)
+    input, empty = rng.normal(size=(2, 3)), np.zeros(0)
 
     def forward(x: Array) -> Any:
-        return call_reference("diopiFusedBiasLeakyreluMmcv", x, nothing, nothing, 3, 0, 0.2, 2.0)
+        return call_reference("diopiFusedBiasLeakyreluMmcv", x, empty, empty, 3, 0, 0.2, 2.0)
 
-    slope = call_reference("diopiFusedBiasLeakyreluMmcv", np.ones((2, 3)), nothing, forward(input), 3, 1, 0.2, 2.0)
+    slope = call_reference("diopiFusedBiasLeakyreluMmcv", np.ones((2, 3)), empty, forward(input), 3, 1, 0.2, 2.0)
     np.testing.assert_allclose(slope, numerical_gradient(forward, input), atol=1e-9)
-    second = call_reference("diopiFusedBiasLeakyreluMmcv", np.ones((2, 3)), nothing, forward(input), 3, 2, 0.2, 2.0)
+    second = call_reference("diopiFusedBiasLeakyreluMmcv", np.ones((2, 3)), empty, forward(input), 3, 2, 0.2, 2.0)
     np.testing.assert_array_equal(second, np.zeros((2, 3)))

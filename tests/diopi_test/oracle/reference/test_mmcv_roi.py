@@ -120,9 +120,9 @@ def test_shifted_pooling_matches_loops() -> None:
     np.testing.assert_array_equal(deform(features, ROIS, np.zeros(0)), deform(features, ROIS, 0 * offset))
     for k, c, i, j in np.ndindex(actual.shape):
         h, w = (ROIS[k, 4] - ROIS[k, 2]) / 2, (ROIS[k, 3] - ROIS[k, 1]) / 2
-        down, across = 0.1 * h * offset[k, 1, i, j], 0.1 * w * offset[k, 0, i, j]
+        shift_y, shift_x = 0.1 * h * offset[k, 1, i, j], 0.1 * w * offset[k, 0, i, j]
         places = grid(ROIS[k], 0.5, 2, True, i, j)
-        values = [bordered(features[int(ROIS[k, 0]), c], y + down, x + across) for y, x in places]
+        values = [bordered(features[int(ROIS[k, 0]), c], y + shift_y, x + shift_x) for y, x in places]
         assert actual[k, c, i, j] == pytest.approx(np.mean(values))
 
 

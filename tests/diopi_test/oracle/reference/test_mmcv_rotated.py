@@ -61,11 +61,11 @@ def test_rotating_map_and_regions_by_a_right_angle_changes_nothing() -> None:
     """Rotating both leaves the pooled values unchanged: rows become columns, and (y, x) becomes (x, 4 − y)."""
     features = random_maps()
     regions = np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3], [1, 1.8, 2.1, 1.0, 2.0, -0.8]])
-    turned = np.rot90(features, 1, (2, 3)).copy()  # element (y, x) goes to (4 − x, y)
+    rotated_map = np.rot90(features, 1, (2, 3)).copy()  # element (y, x) goes to (4 − x, y)
     moved = regions.copy()
     moved[:, 1], moved[:, 2] = regions[:, 2], 4 - regions[:, 1]
     moved[:, 5] = regions[:, 5] + pi / 2
-    quarter_turn = pool_rotated(turned, moved, 2, 1.0, False, False)
+    quarter_turn = pool_rotated(rotated_map, moved, 2, 1.0, False, False)
     np.testing.assert_allclose(quarter_turn, pool_rotated(features, regions, 2, 1.0, False, False), atol=1e-12)
 
 

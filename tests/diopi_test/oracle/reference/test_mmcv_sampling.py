@@ -82,9 +82,9 @@ def test_correlation_equals_explicit_sums(sizes: Any) -> None:
             y = h * stride[0] - padding[0] + i * dilation[0]
             x = w * stride[1] - padding[1] + j * dilation[1]
             further = y + p * dilation_patch[0] - dilation_patch[0] * (patch[0] - 1) // 2
-            beside = x + q * dilation_patch[1] - dilation_patch[1] * (patch[1] - 1) // 2
-            if 0 <= y < shape[2] and 0 <= x < shape[3] and 0 <= further < shape[2] and 0 <= beside < shape[3]:
-                expected[n, p, q, h, w] += image1[n, :, y, x] @ image2[n, :, further, beside]
+            shifted_x = x + q * dilation_patch[1] - dilation_patch[1] * (patch[1] - 1) // 2
+            if 0 <= y < shape[2] and 0 <= x < shape[3] and 0 <= further < shape[2] and 0 <= shifted_x < shape[3]:
+                expected[n, p, q, h, w] += image1[n, :, y, x] @ image2[n, :, further, shifted_x]
     np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
@@ -153,11 +153,11 @@ def test_attention_masks_match_unfolding(mask: tuple[int, int], half: tuple[int,
         for kind in (0, 1)
     ]
     room = max(mask)  # of margin, so that every mask lies inside
-    alone = np.zeros((2, h * w, mask[0] * mask[1], h * w))
+    unfolded = np.zeros((2, h * w, mask[0] * mask[1], h * w))
     for cell in range(h * w):
-        alone[:, cell, :, cell] = masks.reshape(2, -1, h * w)[:, :, cell]
+        unfolded[:, cell, :, cell] = masks.reshape(2, -1, h * w)[:, :, cell]
     size = h + mask[0] - 1, w + mask[1] - 1
-    laid = fold(torch.tensor(alone.reshape(2 * h * w, -1, h * w)), size, mask).numpy().reshape(2, h * w, *size)
+    laid = fold(torch.tensor(unfolded.reshape(2 * h * w, -1, h * w)), size, mask).numpy().reshape(2, h * w, *size)
     padded = np.pad(laid, ((0, 0), (0, 0), (room, room), (room, room)))
     distributed = padded[:, :, room + half[0] : room + half[0] + h, room + half[1] : room + half[1] + w]
     np.testing.assert_array_equal(actual[1], distributed)

@@ -125,8 +125,8 @@ def test_validator_rejects_numbers_that_are_not_random(function: str) -> None:
     batch = len(case.arguments["generators"])
     same = complete_call(case, case.plain_arguments(), np.full(batch, 0.9), False)
     assert any("a weight is drawn" in problem for problem in problems(case, same))
-    again = complete_call(case, case.plain_arguments(), numbers_of(case, 0), False)
-    repeated = replace(again, redraws={"the next call": again})
+    constant_call = complete_call(case, case.plain_arguments(), numbers_of(case, 0), False)
+    repeated = replace(constant_call, redraws={"the next call": constant_call})
     assert any("depend on elements of the next call" in problem for problem in problems(case, repeated))
 
 

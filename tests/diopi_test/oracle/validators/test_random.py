@@ -45,11 +45,11 @@ def test_every_random_function_has_a_test() -> None:
 def wrong_dropout(change: Callable[[Array, Array, float, Generator], Any]) -> Function:
     """Return an implementation of dropout whose output and mask a function changes."""
 
-    def spoilt(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+    def modified_dropout(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
         mask = dropout(input, p, train, generator, out=out)[1]
         return change(input, mask, p, rng(generator + np.uint64(7)))
 
-    return spoilt
+    return modified_dropout
 
 
 def apply_mask(input: Array, mask: Any, p: float) -> Any:

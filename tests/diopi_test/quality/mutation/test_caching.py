@@ -79,8 +79,8 @@ def test_two_calls_with_equal_shapes_reveal_a_cached_attribute() -> None:
     result = run_caching_mutant("diopiSoftmax", mutant, [first, second])
     assert (result.killed_by, result.earlier) == ((second.label, ("values",)), first.label)
     assert not run_caching_mutant("diopiSoftmax", mutant, [second]).change_count
-    elsewhere = make_cases("diopiSoftmax", softmax("columns", 0, shape=(4, 5)))
-    assert not run_caching_mutant("diopiSoftmax", mutant, [first, *elsewhere]).change_count
+    other_shape = make_cases("diopiSoftmax", softmax("columns", 0, shape=(4, 5)))
+    assert not run_caching_mutant("diopiSoftmax", mutant, [first, *other_shape]).change_count
 
 
 def test_only_the_later_call_reveals_a_cached_attribute() -> None:

@@ -79,7 +79,7 @@ def test_every_text_is_in_both_languages_with_the_same_values() -> None:
 
 def test_every_text_exists_and_is_used() -> None:
     source = "".join(SOURCES.values())
-    asked = set(re.findall(r"\bt\(\s*\"([^\"]+)\"", source))
+    used_keys = set(re.findall(r"\bt\(\s*\"([^\"]+)\"", source))
     keys = {
         *(f"verdict-{item}" for item in Verdict),
         *(f"class-{item}" for item in CaseClass),
@@ -95,7 +95,7 @@ def test_every_text_exists_and_is_used() -> None:
         *(f"declaration-{key}" for key in FINDING_TEXTS),
         *("causes-left-out", "cases-left-out"),
     }
-    assert asked | keys == set(TEXTS)
+    assert used_keys | keys == set(TEXTS)
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ def test_every_diagnosis_has_its_own_id() -> None:
 
 @pytest.mark.parametrize("diagnosis", catalog(), ids=lambda diagnosis: diagnosis.id)
 def test_conditions_use_names_that_signatures_can_have(diagnosis: Diagnosis) -> None:
-    for when in diagnosis.when:
+    for conditions in diagnosis.when:
         known = {"symptom": SYMPTOMS, "relation": RELATIONS, "pattern": PATTERNS, "state": STATES, "trait": TRAITS}
         for field, names in known.items():
-            assert set(getattr(when, field)) <= {*names, "none", FLOATING_TYPE}, field
+            assert set(getattr(conditions, field)) <= {*names, "none", FLOATING_TYPE}, field
 
 
 def test_sentences_end_with_a_period_and_defects_do_not() -> None:

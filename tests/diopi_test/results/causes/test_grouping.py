@@ -537,14 +537,14 @@ def test_ids_do_not_depend_on_the_order_of_cases_and_on_numbers_in_messages() ->
         wrong_values("diopiSin[float16-a]", {"rounding": 40}),
         *passed_cases("diopiSin[float32-a]", "diopiAdd[float32-b]"),
     ]
-    again = [
+    reordered_causes = [
         replace(records[0], message="ErrorOccurred: no engine at 0x55aa for 12 tensors", seconds=9.0),
         *records[1:],
         *passed_cases("diopiCos[float32-a]"),
     ]
     ids = {cause.id for cause in causes_of(*records)}
     assert len(ids) == 3
-    assert {cause.id for cause in causes_of(*again[::-1])} == ids
+    assert {cause.id for cause in causes_of(*reordered_causes[::-1])} == ids
 
 
 def test_a_crash_names_the_frame_of_the_vendor_and_not_of_the_standard_library() -> None:

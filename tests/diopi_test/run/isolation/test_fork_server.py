@@ -15,9 +15,9 @@ STACK = "Fatal Python error: Aborted\n\nCurrent thread 0x0:\n"
 def output() -> Iterator[tuple[int, WorkerProcess]]:
     """Return the file for the output of a process, and the process."""
     file = os.memfd_create("output")
-    ours, theirs = socketpair()
-    process = WorkerProcess(1, ours, os.dup(file))
-    with theirs:
+    reader, writer = socketpair()
+    process = WorkerProcess(1, reader, os.dup(file))
+    with writer:
         yield file, process
     process.close()
     os.close(file)

@@ -62,25 +62,25 @@ def test_a_message_that_is_too_long_is_neither_written_nor_waited_for(monkeypatc
 @pytest.fixture
 def pair() -> Iterator[tuple[socket, WorkerProcess]]:
     """Return the worker's end of the channel, and the worker as its parent sees it."""
-    ours, theirs = socketpair()
-    process = WorkerProcess(1, ours, os.memfd_create("output"))
-    with theirs:
-        yield theirs, process
+    reader, writer = socketpair()
+    process = WorkerProcess(1, reader, os.memfd_create("output"))
+    with writer:
+        yield writer, process
     process.close()
 
 
 def test_the_messages_before_foreign_bytes_are_read(pair: tuple[socket, WorkerProcess]) -> None:
-    theirs, process = pair
-    theirs.sendall(frame("first") + b"foreign")
+    writer, process = pair
+    writer.sendall(frame("first") + b"foreign")
     assert list(process.received()) == ["first"]
     assert (process.is_open, process.is_damaged) == (False, True)
-    theirs.sendall(frame("second"))
+    writer.sendall(frame("second"))
     assert list(process.received()) == []
 
 
 def test_reading_does_not_wait_for_an_incomplete_message(pair: tuple[socket, WorkerProcess]) -> None:
-    theirs, process = pair
-    theirs.sendall(frame("first")[:-1])
+    writer, process = pair
+    writer.sendall(frame("first")[:-1])
     assert list(process.received()) == []
     assert process.is_open
 

@@ -18,7 +18,7 @@ from diopi_test.run.target import LocalTarget
 
 
 def test_further_calls_of_a_case_do_not_contain_it_again() -> None:
-    ours, theirs = socket.socketpair()
+    client_socket, server_socket = socket.socketpair()
     requests = []
     with vendor.open_device() as device:
         server = VendorServer(LocalTarget(vendor, device), ProcessState(), watch_forks())
@@ -27,18 +27,18 @@ def test_further_calls_of_a_case_do_not_contain_it_again() -> None:
             requests.append(message.document)
             return server.handle(message, interruption)
 
-        thread = Thread(target=serve_requests, args=(Exchange(theirs), handle))
+        thread = Thread(target=serve_requests, args=(Exchange(server_socket), handle))
         thread.start()
-        target = RemoteTarget(Requester(Exchange(ours)), Description.from_vendor(vendor))
+        target = RemoteTarget(Requester(Exchange(client_socket)), Description.from_vendor(vendor))
         file = open_level(folder_to_read("smoke")).open("diopiSin")
         first, second = file.case("float32-matrix"), file.case("float16-matrix")
         records = []
         for case, mode in ((first, CallMode()), (first, CallMode(shifted=True)), (second, CallMode())):
             with target.open_call(case, mode) as call:
                 records.append(call.run())
-        ours.close()
+        client_socket.close()
         thread.join()
-        theirs.close()
+        server_socket.close()
     assert [request["call"] is None for request in requests] == [False, True, False]
     values = [next(iter(record.results()))[0].values for record in records]
     assert values[0].tobytes() == values[1].tobytes()

@@ -40,15 +40,15 @@ class Runner:
         self.repetitions = Repetitions()
         self.repetitions.policy = policy or FailurePolicy()
 
-    def confirms(self, failed: Collected, outcome: Outcome, alone: Outcome | None = None) -> bool:
-        """Return whether a case runs again, and end the repetition with the outcome `alone`."""
+    def confirms(self, failed: Collected, outcome: Outcome, repetition_outcome: Outcome | None = None) -> bool:
+        """Return whether a case runs again, and end the repetition with the outcome `repetition_outcome`."""
         repetition = self.repetitions.review(failed, outcome, 0.1, "diopiAcos[a]", None)
         if repetition is None:
             return False
         self.repetitions.add(ScheduledCase(Path(), failed), repetition)
         started = self.repetitions.take()
         assert started is not None
-        assert self.repetitions.review(failed, alone or outcome, 0.1, "", started[1]) is None
+        assert self.repetitions.review(failed, repetition_outcome or outcome, 0.1, "", started[1]) is None
         return True
 
 
@@ -133,10 +133,12 @@ def test_waiting_cases_of_a_confirmed_cause_do_not_run_again() -> None:
     started = repetitions.take()
     assert started is not None and started[0].case.label == "a"
     assert repetitions.take() is None, "the cause is being confirmed"
-    assert list(repetitions.settled()) == []
+    assert list(repetitions.take_finished()) == []
     assert repetitions.review(started[0].case, error(), 0.1, "", started[1]) is None
-    settled = [(scheduled.case.label, repetition.before) for scheduled, repetition in repetitions.settled()]
-    assert settled == [("b", error()), ("c", error())]
+    finished_cases = [
+        (scheduled.case.label, repetition.before) for scheduled, repetition in repetitions.take_finished()
+    ]
+    assert finished_cases == [("b", error()), ("c", error())]
 
 
 def test_a_case_that_could_not_be_started_is_taken_again() -> None:
