@@ -18,6 +18,7 @@ from diopi_proto.vendor_cpp import (
     render_statuses,
 )
 from diopi_proto.vendor_interface import VendorFunction, VendorParameter
+from diopi_proto.vendor_table import VendorTable
 
 HEADER, C_HEADER, C_SOURCE = "dipu/collectives.h", "dipu/collectives_c.h", "dipu/collectives_c.cpp"
 """The paths below the include folder: of the C++ interface, of the C table, and of the source of the table."""
@@ -85,49 +86,30 @@ using devapis::diclResult_t;
 #endif /* DIPU_COLLECTIVES_H_ */
 """
 
-_C_HEADER = """\
-/* The collectives as a table of C functions, through which programs call a vendor without C++ and PyTorch.
- *
- * A function of the table does what the C++ function of its name does, see collectives.h. A function that the vendor
+_TABLE = VendorTable(
+    title="collectives",
+    name="collectives",
+    type="dipuCollectives",
+    getter="dipuGetCollectives",
+    variable="collectives",
+    version=TABLE_VERSION,
+)
+"""The names of the table."""
+
+_C_RULES = """\
+A function of the table does what the C++ function of its name does, see collectives.h. A function that the vendor
  * leaves out is NULL. A unique id is an array of uniqueIdBytes bytes. Element types have the values of at::ScalarType,
- * and operations those of c10d::ReduceOp::RedOpType. diclGetCommName truncates the name to the size of the memory.
- * A vendor in C++ compiles collectives_c.cpp into its library. A vendor in C defines dipuGetCollectives itself.
- * {generated} */
-#ifndef DIPU_COLLECTIVES_C_H_
-#define DIPU_COLLECTIVES_C_H_
+ * and operations those of c10d::ReduceOp::RedOpType. diclGetCommName truncates the name to the size of the memory."""
+"""The lines of the C header's comment that state how C calls differ from C++ calls."""
 
-#include <dipu/device_runtime_c.h>
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-#define DIPU_COLLECTIVES_VERSION {version}
-
-{statuses}
-{types}
-#ifdef __cplusplus
-}}
-#endif
-
-#endif /* DIPU_COLLECTIVES_C_H_ */
-"""
-
-_C_SOURCE = """\
-/* The table of the collectives for a vendor that implements the C++ interface; compile it into the vendor's library.
- * {generated} */
-#define DIPU_ALL_WEAK
-#include <dipu/collectives.h>
-#include <dipu/collectives_c.h>
-
+_SOURCE_INCLUDES = """\
 #include <cstring>
 #include <exception>
 #include <string>
-#include <type_traits>
+#include <type_traits>"""
+"""The lines of the source that include headers of the C++ library."""
 
-namespace {{
-
-using namespace dipu;
+_SOURCE_BODY = """\
 
 {support}
 static_assert(sizeof(commUniqueId) == DICL_UNIQUE_ID_BYTES_SIZE, "a unique id has the stated size");
@@ -143,20 +125,8 @@ void store_text(const std::string& from, char* to, size_t size) {{
     if (size > 0) to[from.copy(to, size - 1)] = '\\0';
 }}
 
-{functions}
-}} // namespace
-
-extern "C" DIPU_EXPORT const dipuCollectives* dipuGetCollectives(void) {{
-    static const dipuCollectives collectives = {{
-        sizeof collectives,
-        DIPU_COLLECTIVES_VERSION,
-        last_error_text,
-        sizeof(commUniqueId),
-{entries}
-    }};
-    return &collectives;
-}}
-"""
+{functions}"""
+"""The functions of the source to which the table refers."""
 
 
 def render_headers() -> Mapping[str, str]:
@@ -179,18 +149,19 @@ def _render_cpp_header() -> str:
 
 def _render_c_header() -> str:
     """Return the text of the header of the table."""
-    comment = render_statuses({name: meaning for name, _, meaning in STATUSES})
-    types = table_types().replace("const dipuCollectives* dipuGet", "DIPU_EXPORT const dipuCollectives* dipuGet")
-    return _C_HEADER.format(generated=GENERATED, version=TABLE_VERSION, statuses=comment, types=types)
+    statuses = render_statuses({name: meaning for name, _, meaning in STATUSES})
+    return _TABLE.render_header(
+        rules=_C_RULES, includes="#include <dipu/device_runtime_c.h>", statuses=statuses, types=table_types()
+    )
 
 
 def _render_c_source() -> str:
     """Return the text of the source that fills the table with calls of the C++ functions."""
-    return _C_SOURCE.format(
-        generated=GENERATED,
-        support=call_support("DICL_EXCEPTION"),
-        functions="\n".join(render_call(f, c_parameters(f), _call_lines(f)) for f in FUNCTIONS),
-        entries="\n".join(map(_render_entry, FUNCTIONS)),
+    functions = "\n".join(render_call(f, c_parameters(f), _call_lines(f)) for f in FUNCTIONS)
+    return _TABLE.render_source(
+        includes=_SOURCE_INCLUDES,
+        body=_SOURCE_BODY.format(support=call_support("DICL_EXCEPTION"), functions=functions),
+        entries="\n".join(("        sizeof(commUniqueId),", *map(_render_entry, FUNCTIONS))),
     )
 
 

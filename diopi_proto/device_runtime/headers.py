@@ -28,6 +28,7 @@ from diopi_proto.vendor_cpp import (
     render_struct,
 )
 from diopi_proto.vendor_interface import VendorFunction, VendorParameter, VendorStruct
+from diopi_proto.vendor_table import VendorTable
 
 HEADER, C_HEADER, C_SOURCE = "dipu/device_runtime.h", "dipu/device_runtime_c.h", "dipu/device_runtime_c.cpp"
 """The paths below the include folder: of the C++ interface, of the C table, and of the source of the table."""
@@ -86,54 +87,43 @@ using deviceId_t = c10::DeviceIndex;
 #endif /* DIPU_DEVICE_RUNTIME_H_ */
 """
 
-_C_HEADER = """\
-/* The device runtime as a table of C functions, through which programs call a vendor without C++ and PyTorch.
- *
- * A function of the table does what the C++ function of its name does, see device_runtime.h. It returns a status. The
- * C++ function's result is written to the last parameter. A function that the vendor leaves out is NULL.
- * A vendor in C++ compiles device_runtime_c.cpp into its library. A vendor in C defines dipuGetDeviceRuntime itself.
- * {generated} */
-#ifndef DIPU_DEVICE_RUNTIME_C_H_
-#define DIPU_DEVICE_RUNTIME_C_H_
+_TABLE = VendorTable(
+    title="device runtime",
+    name="device_runtime",
+    type="dipuDeviceRuntime",
+    getter="dipuGetDeviceRuntime",
+    variable="runtime",
+    version=TABLE_VERSION,
+)
+"""The names of the table."""
 
+_C_RULES = """\
+A function of the table does what the C++ function of its name does, see device_runtime.h. It returns a status. The
+ * C++ function's result is written to the last parameter. A function that the vendor leaves out is NULL."""
+"""The lines of the C header's comment that state how C calls differ from C++ calls."""
+
+_C_INCLUDES = """\
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+#include <stdint.h>"""
+"""The lines of the C header that include other headers."""
 
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
+_C_DEFINITIONS = """\
 #if defined(__GNUC__) || defined(__clang__)
 #define DIPU_EXPORT __attribute__((visibility("default")))
 #else
 #define DIPU_EXPORT
 #endif
 
-#define DIPU_DEVICE_RUNTIME_VERSION {version}
-
-{statuses}
-{types}
-#ifdef __cplusplus
-}}
-#endif
-
-#endif /* DIPU_DEVICE_RUNTIME_C_H_ */
 """
+"""The macros of the C header. The C header of the collectives uses them too."""
 
-_C_SOURCE = """\
-/* The table of the device runtime for a vendor that implements the C++ interface; compile it into the vendor's library.
- * {generated} */
-#define DIPU_ALL_WEAK
-#include <dipu/device_runtime.h>
-#include <dipu/device_runtime_c.h>
-
+_SOURCE_INCLUDES = """\
 #include <cstring>
-#include <exception>
+#include <exception>"""
+"""The lines of the source that include headers of the C++ library."""
 
-namespace {{
-
-using namespace dipu;
+_SOURCE_BODY = """\
 using namespace dipu::devapis;
 
 {support}
@@ -149,19 +139,8 @@ deviceId_t device_index(std::int32_t device) {{
 }}
 
 {structs}
-{functions}
-}} // namespace
-
-extern "C" DIPU_EXPORT const dipuDeviceRuntime* dipuGetDeviceRuntime(void) {{
-    static const dipuDeviceRuntime runtime = {{
-        sizeof runtime,
-        DIPU_DEVICE_RUNTIME_VERSION,
-        last_error_text,
-{entries}
-    }};
-    return &runtime;
-}}
-"""
+{functions}"""
+"""The functions of the source to which the table refers."""
 
 
 def render_headers() -> Mapping[str, str]:
@@ -181,18 +160,22 @@ def _render_cpp_header() -> str:
 
 def _render_c_header() -> str:
     """Return the text of the header of the table."""
-    comment = render_statuses(dict(STATUSES))
-    types = table_types().replace("const dipuDeviceRuntime* dipuGet", "DIPU_EXPORT const dipuDeviceRuntime* dipuGet")
-    return _C_HEADER.format(generated=GENERATED, version=TABLE_VERSION, statuses=comment, types=types)
+    return _TABLE.render_header(
+        rules=_C_RULES,
+        includes=_C_INCLUDES,
+        definitions=_C_DEFINITIONS,
+        statuses=render_statuses(dict(STATUSES)),
+        types=table_types(),
+    )
 
 
 def _render_c_source() -> str:
     """Return the text of the source that fills the table with calls of the C++ functions."""
-    return _C_SOURCE.format(
-        generated=GENERATED,
-        support=call_support("DIPU_EXCEPTION"),
-        structs="\n".join(map(_render_struct_copy, STRUCTS)),
-        functions="\n".join(render_call(f, c_parameters(f), _call_lines(f)) for f in FUNCTIONS),
+    structs = "\n".join(map(_render_struct_copy, STRUCTS))
+    functions = "\n".join(render_call(f, c_parameters(f), _call_lines(f)) for f in FUNCTIONS)
+    return _TABLE.render_source(
+        includes=_SOURCE_INCLUDES,
+        body=_SOURCE_BODY.format(support=call_support("DIPU_EXCEPTION"), structs=structs, functions=functions),
         entries="\n".join(map(_render_entry, FUNCTIONS)),
     )
 

@@ -46,7 +46,7 @@ from typing import Annotated
 from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import all_dtypes, constant, index, narrow, same, same_as_input, single, truth
 from diopi_proto.dtypes import boolean as flags
-from diopi_proto.facts import AtLeast, LessThanSize, CountsEntries, HoldsTruth, OneOf, SizeOf, SizesFollow
+from diopi_proto.facts import AtLeast, CountsEntries, HoldsTruth, LessThanSize, OneOf, SizeOf, SizesFollow
 from diopi_proto.ignored import Ignored, Read, negative
 from diopi_proto.parameters import (
     Context,

@@ -17,7 +17,7 @@ from typing import Annotated
 
 from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index, index32, numeric, promoted, real, same_as_input, wide
-from diopi_proto.facts import AtLeast, AtMostOne, LessThanSize, ExcludesNumbers, LengthsWithin, SizesFollow
+from diopi_proto.facts import AtLeast, AtMostOne, ExcludesNumbers, LengthsWithin, LessThanSize, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Broadcast, Context, In, MutableIn, NonNegative, Out, Sized, boolean, f32, f64, i64
 from diopi_proto.types import Dtype, Reduction
