@@ -254,9 +254,8 @@ def main(data: Path | None, level: str, stride: int, rounds: int, separate: bool
         if separate:
             vendor_seconds = bench.vendor.seconds
             separate_seconds = measure_separately(bench.vendor, work, rounds) - vendor_seconds
-            print(
-                f"the same cases, evaluated in another process: {1000 * separate_seconds / len(work):.3f} ms of CPU a case"
-            )
+            milliseconds = 1000 * separate_seconds / len(work)
+            print(f"the same cases, evaluated in another process: {milliseconds:.3f} ms of CPU a case")
         opening = 1000 * measure_opening(paths) / len(work)
         print(f"opening and verifying {len(paths)} files: {opening:.3f} ms of CPU a case")
 

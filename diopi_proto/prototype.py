@@ -59,8 +59,8 @@ class Prototype:
         result: the rule that determines a result's element type from those of the inputs, or one rule per result.
         selectable_dtypes: the element types that the caller may select for the result. The call converts its input to
             the element type of `out` before it computes.
-        truncates_numbers: whether an integer result tensor may receive a result that a floating-point number would
-            promote; the fraction is dropped.
+        truncates_numbers: whether `out` may be an integer tensor although a floating-point number among the arguments
+            makes the common type floating. The call then drops the fraction of the result.
         guarantee: what the standard guarantees about a floating-point result, one of `GUARANTEES`.
         elementwise: whether the tensor inputs have the same shape or broadcast to one shape.
         common_type: whether tensor operands and numbers are converted to their common type first.
@@ -105,12 +105,12 @@ class Prototype:
 
     @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
-        """The parameters that the results may depend on, in order; a functional implementation takes them."""
+        """The parameters that the results may depend on, in order. Implementations in Python receive their values."""
         return tuple(parameter for parameter in self.parameters if parameter.is_argument)
 
     @cached_property
     def results(self) -> tuple[Parameter, ...]:
-        """The parameters that the call writes, in order; a functional implementation returns their values."""
+        """The parameters that the call writes, in order. Implementations in Python return their values."""
         return tuple(parameter for parameter in self.parameters if parameter.is_result)
 
     @cached_property

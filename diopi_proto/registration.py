@@ -95,7 +95,7 @@ class RuntimeFunctions:
             Error.NoRegisteredStreamCreateFunction,
             "device_make_stream",
             "stream create",
-            "Make a stream.",
+            "Create a stream.",
         ),
     )
     stream_destroy: Callable[[int], int | None] | None = field(
@@ -131,7 +131,7 @@ class RuntimeFunctions:
             Error.NoRegisteredDeviceMemoryMallocFunction,
             "device_malloc",
             "memory malloc",
-            "Allocate device memory; NULL when there is not enough.",
+            "Allocate device memory; return NULL if there is not enough.",
         ),
     )
     """Takes a size in bytes and returns an address, or 0 if there is not enough memory."""
@@ -193,7 +193,7 @@ class RuntimeFunctions:
             Error.NoRegisteredGetLastErrorFunction,
             None,
             "last error",
-            "Text of the last error the vendor met in this thread.",
+            "Return the text of the last error in this thread.",
         ),
     )
 

@@ -178,7 +178,8 @@ def _interpolation_matrix(
         input_size: The number of elements of the axis.
         result_size: The number of elements of the result.
         align_corners: Whether the first and last elements of both axes coincide.
-        scale: The number of result elements per element; None for result_size / input_size. It has no effect if `align_corners`.
+        scale: The number of result elements per element; None for result_size / input_size. Not used if align_corners
+            is true.
     """
     positions = np.arange(result_size, dtype=np.float64)
     if align_corners:

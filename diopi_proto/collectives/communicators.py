@@ -11,8 +11,8 @@ COMMUNICATOR_FUNCTIONS = (
         parameters=parse_parameters("commUniqueId* unique_id"),
         doc="Create an id for a new communicator. The program sends its bytes to the processes of all ranks.",
         project_defined=(
-            "Each id serves for one communicator. It is valid for the time limit, and as long as the process that "
-            "created it runs. This process need not be a rank of the communicator."
+            "An id can be used for one communicator. The id is valid for the time limit, and only while the process "
+            "that created it runs. This process need not be a rank of the communicator."
         ),
     ),
     VendorFunction(

@@ -2,8 +2,8 @@
 
 Names, parameters and values of enumerations are facts of the public interface of the PyTorch extension DIPU. What
 the functions mean in detail is not public. This project decides it, and each decision follows the words
-"Project-defined:". The rules follow CUDA, for which PyTorch is written. A vendor's own types are `deviceStream_t` and
-`deviceEvent_t`, which are pointers or other handles of at most eight bytes.
+"Project-defined:". The rules follow CUDA, the platform that PyTorch was written for. A vendor's own types are
+`deviceStream_t` and `deviceEvent_t`, which are pointers or other handles of at most eight bytes.
 
 Rules that hold for all functions, all of them project-defined:
 

@@ -84,7 +84,7 @@ DEVICE_FUNCTIONS = (
     ),
     VendorFunction(
         name="releaseStream",
-        doc="Release what the runtime keeps for streams that the program has destroyed.",
+        doc="Release the resources that the runtime retains for streams that the program has destroyed.",
         project_defined="Streams that exist stay valid, and so does the work on them.",
     ),
     VendorFunction(

@@ -6,9 +6,11 @@ from diopi_proto.vendor_interface import VendorFunction, parse_parameters
 
 _ANY_SIZE = "Sizes and addresses need no alignment, and a size of 0 changes nothing."
 _HOST_ORDER = "Ordered after earlier work on the stream. Does not wait for the device if the host memory is pinned."
-_PAGEABLE_SOURCE = "If `from` is pageable, the call returns after it has read the bytes. The program may change them."
+_PAGEABLE_SOURCE = (
+    "If `from` is pageable, the call returns after it has read the bytes. Then the program may change them."
+)
 _PAGEABLE_TARGET = "If `to` is pageable, the call returns after it has written the bytes."
-_SYNCHRONOUS = "The copy is complete when the call returns. It waits for no stream except the default stream."
+_SYNCHRONOUS = "The copy is complete when the call returns. The call waits for no stream except the default stream."
 
 MEMORY_FUNCTIONS = (
     VendorFunction(
@@ -32,7 +34,7 @@ MEMORY_FUNCTIONS = (
         returns="bool",
         doc="Return whether an address lies in pinned host memory.",
         project_defined=(
-            "The result is True for every byte of an allocation, and False for freed memory, device memory, other host "
+            "The result is true for every byte of an allocation, and false for freed memory, device memory, other host "
             "memory and NULL."
         ),
     ),
@@ -92,7 +94,7 @@ MEMORY_FUNCTIONS = (
             "deviceStream_t stream, size_t bytes, deviceId_t to_device, void* to, deviceId_t from_device, "
             "const void* from"
         ),
-        doc="As memCopyD2D, but on a stream.",
+        doc="Copy as memCopyD2D does, but on a stream.",
         errors="There is no device with one of the indices.",
         stream_order="Ordered after earlier work on the stream. Does not wait for the device.",
         project_defined=f"{_ANY_SIZE} The stream belongs to one of the two devices.",
@@ -100,14 +102,14 @@ MEMORY_FUNCTIONS = (
     VendorFunction(
         name="memCopyH2DAsync",
         parameters=parse_parameters("deviceStream_t stream, size_t bytes, void* to, const void* from"),
-        doc="As memCopyH2D, but on a stream.",
+        doc="Copy as memCopyH2D does, but on a stream.",
         stream_order=_HOST_ORDER,
         project_defined=f"{_PAGEABLE_SOURCE} {_ANY_SIZE}",
     ),
     VendorFunction(
         name="memCopyD2HAsync",
         parameters=parse_parameters("deviceStream_t stream, size_t bytes, void* to, const void* from"),
-        doc="As memCopyD2H, but on a stream.",
+        doc="Copy as memCopyD2H does, but on a stream.",
         stream_order=_HOST_ORDER,
         project_defined=f"{_PAGEABLE_TARGET} {_ANY_SIZE}",
     ),

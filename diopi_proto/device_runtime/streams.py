@@ -25,7 +25,7 @@ STREAM_FUNCTIONS = (
         parameters=parse_parameters("deviceStream_t stream, deviceId_t device"),
         doc="Destroy a stream of a device, whichever device is current.",
         errors="There is no device with this index.",
-        stream_order="As destroyStream of one parameter.",
+        stream_order="The same as for destroyStream with one parameter.",
         project_defined="The current device stays the same.",
     ),
     VendorFunction(
@@ -47,7 +47,9 @@ STREAM_FUNCTIONS = (
         returns="bool",
         doc="Return whether all work on the stream is complete.",
         stream_order="Does not wait.",
-        project_defined="After True, the results of the work can be read. After syncStream, the result is True.",
+        project_defined=(
+            "If the result is true, the results of the work can be read. After syncStream, the result is true."
+        ),
     ),
     VendorFunction(
         name="streamWaitEvent",
@@ -62,7 +64,7 @@ STREAM_FUNCTIONS = (
     VendorFunction(
         name="createEvent",
         parameters=parse_parameters("deviceEvent_t* event"),
-        doc="Create an event on the current device. It can measure time.",
+        doc="Create an event on the current device. The event can measure time.",
         errors="The device has no resources for another event.",
     ),
     VendorFunction(
@@ -81,7 +83,7 @@ STREAM_FUNCTIONS = (
     VendorFunction(
         name="recordEvent",
         parameters=parse_parameters("deviceEvent_t event, deviceStream_t stream"),
-        doc="Record the event on the stream. It is ready when all earlier work on the stream is complete.",
+        doc="Record the event on the stream. The event is ready when all earlier work on the stream is complete.",
         stream_order="Does not wait.",
         project_defined=(
             "The record replaces an earlier one. Event and stream belong to the same device, and a call with an event "
@@ -106,7 +108,7 @@ STREAM_FUNCTIONS = (
         stream_order="Does not wait.",
         project_defined=(
             "The state is READY if and only if the work before the latest record is complete, or the event was never "
-            "recorded. Which state an unfinished event has is the vendor's choice."
+            "recorded. The vendor chooses the state of an unfinished event."
         ),
     ),
 )

@@ -15,7 +15,7 @@ ENUMS = (
         doc="The state of an event.",
         members=[
             ("PENDING", "The device has not started the work before the event."),
-            ("RUNNING", "The device works on what precedes the event."),
+            ("RUNNING", "The device runs the work before the event."),
             ("DEFERRED", "The device has postponed the work before the event."),
             ("READY", "The work before the event is complete, or the event was never recorded."),
         ],

@@ -1,8 +1,8 @@
 """Automatic mixed precision: gradients are divided by the loss scale, and the scale is adjusted after each step.
 
 The loss is multiplied by a scale before the gradients are computed in half precision, so that small gradients do not
-underflow. Tensors of one element (0-d or of size 1) contain the state. It stays on the device, and no function here
-waits for it.
+underflow. Tensors of one element (0-d or of size 1) contain the state. The state stays on the device, and no function
+of this module waits for the device.
 
 Source: P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.GradScaler.
 """

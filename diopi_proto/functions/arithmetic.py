@@ -323,7 +323,7 @@ def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
     dtypes=all_dtypes, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar"
 )
 def diopiEq(ctx: Context, out: Out, input: In, other: In):
-    """Compare elements: the result is True where input = other.
+    """Compare elements: the result is true where input = other.
 
     The comparison uses the common type of the operands, and the result is bool. NaN is not equal to anything, not even
     to NaN, and 0 is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
@@ -336,7 +336,7 @@ def diopiEq(ctx: Context, out: Out, input: In, other: In):
     dtypes=all_dtypes, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar"
 )
 def diopiNe(ctx: Context, out: Out, input: In, other: In):
-    """Compare elements: the result is True where input ≠ other, or where one of them is NaN.
+    """Compare elements: the result is true where input ≠ other, or where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
     dtype of input.
@@ -347,7 +347,7 @@ def diopiNe(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiGeInp", scalar="diopiGeScalar", inplace_scalar="diopiGeInpScalar")
 def diopiGe(ctx: Context, out: Out, input: In, other: In):
-    """Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
+    """Compare elements: the result is true where input ≥ other, and false where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
     dtype of input.
@@ -358,7 +358,7 @@ def diopiGe(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiGtInp", scalar="diopiGtScalar", inplace_scalar="diopiGtInpScalar")
 def diopiGt(ctx: Context, out: Out, input: In, other: In):
-    """Compare elements: the result is True where input > other, and False where one of them is NaN.
+    """Compare elements: the result is true where input > other, and false where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
     dtype of input.
@@ -369,7 +369,7 @@ def diopiGt(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiLeInp", scalar="diopiLeScalar", inplace_scalar="diopiLeInpScalar")
 def diopiLe(ctx: Context, out: Out, input: In, other: In):
-    """Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
+    """Compare elements: the result is true where input ≤ other, and false where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
     dtype of input.
@@ -380,7 +380,7 @@ def diopiLe(ctx: Context, out: Out, input: In, other: In):
 
 @arithmetic(dtypes=real, result=truth, inplace="diopiLtInp", scalar="diopiLtScalar", inplace_scalar="diopiLtInpScalar")
 def diopiLt(ctx: Context, out: Out, input: In, other: In):
-    """Compare elements: the result is True where input < other, and False where one of them is NaN.
+    """Compare elements: the result is true where input < other, and false where one of them is NaN.
 
     The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
     dtype of input.

@@ -15,8 +15,8 @@ The attention formula
     - Window (left, right): query i sees key j if i + off − left ≤ j ≤ i + off + right. −1 removes the limit on that
       side. A causal call uses right = 0, whatever value is passed.
     - ALiBi: `alibi_slopes`, float32 of shape [Hq] or [B, Hq], gives bias = −slope · |i + off − j|. NULL gives bias 0.
-      In a causal call, `softmax_lse` may omit the summand slope · (i + off). It is constant along a row, so `out` does
-      not depend on it.
+      In a causal call, `softmax_lse` may omit the summand slope · (i + off). The summand is constant along a row, so
+      `out` does not depend on it.
     - A query that sees no key has out = 0, lse = +inf and gradients 0.
     - `scale` is used as passed. The call does not multiply it by the usual 1/√D.
     - Dropout with probability P: `out` uses p' = p · M / (1 − P) instead of p. Each element of M is 1 with probability
@@ -148,27 +148,27 @@ IGNORES_EPS = Ignored(("eps",), "inv_rms already includes it")
 IGNORES_MASK_ELEMENTS = Ignored(("mask",), "only positions determine the mask", {"fixed_triu_mask": True}, Read.form)
 """The elements of `mask` are ignored if `fixed_triu_mask` is true."""
 
-UNUSED_GENERATOR = Ignored(("gen",), "nothing is drawn", {"p_dropout": 0})
+UNUSED_GENERATOR = Ignored(("gen",), "no random number is drawn", {"p_dropout": 0})
 """`gen` is ignored if `p_dropout` is 0."""
 
-UNUSED_WIDE_GENERATOR = Ignored(("gen",), "nothing is drawn", {"dropout_p": 0})
+UNUSED_WIDE_GENERATOR = Ignored(("gen",), "no random number is drawn", {"dropout_p": 0})
 """`gen` is ignored if `dropout_p` is 0."""
 
 IGNORES_RIGHT_WINDOW = Ignored(("window_size_right",), "a causal call sees no later keys", {"is_causal": True})
 """`window_size_right` is ignored in causal calls."""
 
-DETERMINED_BY_LENGTHS = "the lengths determine what is read"
-"""The reason why maximum lengths do not affect the results."""
+DETERMINED_BY_LENGTHS = "the lengths of the sequences determine which elements are read"
+"""The reason why the maximum lengths do not affect the results."""
 
 IGNORES_SOFTMAX_RECORDS = Ignored(
-    ("softmax_max", "softmax_sum", "softmax_out"), "they follow from the rest of the call", read=Read.value
+    ("softmax_max", "softmax_sum", "softmax_out"), "the other arguments determine them", read=Read.value
 )
 """The saved statistics of the softmax do not change the gradients, because they follow from the other arguments."""
 
 IGNORES_DEBUG_FLAG = Ignored(("return_debug_mask",), "the contents of the debug mask are unspecified", read=Read.value)
 """No specified result depends on `return_debug_mask`."""
 
-IGNORES_CAUSAL_FLAG = Ignored(("is_causal",), "the mask contains the triangle", {"is_causal": True}, Read.value)
+IGNORES_CAUSAL_FLAG = Ignored(("is_causal",), "the mask already hides the later keys", {"is_causal": True}, Read.value)
 """`is_causal` true does not affect the results, because the mask already hides the later keys."""
 
 LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
@@ -392,7 +392,7 @@ def diopiFlashAttention(
 ):
     """Compute attention for sequences of equal length.
 
-    The result is `attention_out` in the place of out, and `softmax_lse` in the place of lse.
+    The result out is named `attention_out`, and the result lse is named `softmax_lse`.
 
     - q, attention_out: [B, Sq, Hq, D].
     - k, v: [B, Sk, Hk, D].

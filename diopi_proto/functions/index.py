@@ -374,8 +374,8 @@ def diopiScatter(
     - index: of the rank of input, with values in [0, n). No axis is longer than that of src, and no axis except dim is
       longer than that of input.
     - src: in the dtype of input. Elements beyond the shape of index are not used.
-    - reduce: "" replaces the element of input, "add" adds to it (for bool: or), and "multiply" multiplies it (for bool:
-      and). Any other text is an error.
+    - reduce: "" replaces the element of input, "add" adds src to it (for bool: or), and "multiply" multiplies it by
+      src (for bool: and). Any other text is an error.
 
     If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
     tensor counts as an axis with one element. If index has no elements, the result is a copy of input.

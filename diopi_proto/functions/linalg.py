@@ -26,7 +26,7 @@ ForwardOrder = Annotated[f64, ExcludesNumbers(("negative",), "the forward functi
 """The order of the norm in the forward call, not negative."""
 
 IGNORES_INPUT_IF_BETA_IS_0 = Ignored(
-    ("input",), "it is not multiplied by 0, so a NaN in it has no effect", {"beta": 0}, Read.form
+    ("input",), "the call does not multiply it by 0, so a NaN in it has no effect", {"beta": 0}, Read.form
 )
 """The elements of `input` are ignored if `beta` is 0."""
 

@@ -61,7 +61,9 @@ IGNORES_MAX_IDS = Ignored(("p_max_len_in_batch",), "`p_cumsum_seq_len` determine
 IGNORES_HINTS = Ignored(("comm_turn", "stream_mode"), "they are hints for the implementation", read=Read.value)
 """No result depends on `comm_turn` and `stream_mode`."""
 
-IGNORES_GROUP_OF_ONE = Ignored(("group",), "the sum over a group of one rank is its own product", read=Read.value)
+IGNORES_GROUP_OF_ONE = Ignored(
+    ("group",), "the group has one rank, so the sum is the product of this rank", read=Read.value
+)
 """No result depends on `group`, which contains one rank in the suite."""
 
 LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
@@ -226,7 +228,7 @@ def diopiPagedAttention(
     - block_table: int32 [B, max_blocks]. Entries after the last block of a sequence are not read. NULL means that token
       t is in slot t.
     - attenMask: bool [1, L] or [B, L], where L is the largest length. TRUE means that the query does NOT see the token.
-      NULL hides none.
+      NULL hides no token.
 
     A query that sees no token gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
 
@@ -261,7 +263,7 @@ def diopiPromptFlashAttention(
     - key, value: likewise with num_kv_heads · dim.
     - actual_seq_lengths: B integers in host memory. An empty list means that every sequence has max_input_len tokens.
     - atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L = max_input_len, normally the causal triangle. TRUE
-      means that the query does NOT see the key. NULL hides no further keys.
+      means that the query does NOT see the key. NULL hides no other keys.
 
     A query that sees no key gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
 

@@ -76,7 +76,7 @@ SizedFlags = Annotated[In, HoldsTruth(), SizesFollow()]
 SizedFlagsInOut = Annotated[InOut, HoldsTruth(), SizesFollow()]
 """Truth values that the call reads and updates; their shape follows from the preceding arguments."""
 
-IGNORES_FUSION_LEVEL = Ignored(("fusion_level",), "a hint", read=Read.value)
+IGNORES_FUSION_LEVEL = Ignored(("fusion_level",), "it is a hint for the implementation", read=Read.value)
 """No result depends on `fusion_level`."""
 
 
@@ -403,7 +403,7 @@ def diopiTopKSampling(
        cum_log_probs and output_log_probs are both NULL. If one of them is passed, the weights are the probabilities
        e / (Σ e + 1e-6), where the sum is over the row. The choice affects only the value of cum_log_probs.
     4. Let w₀ ≥ w₁ ≥ … be the k largest weights and S their sum. generators[b] draws u from (0, 1]. The drawn token is
-       the first i with w₀ + … + w_i ≥ u · runtime_top_p[b] · S, or token k − 1 if there is none.
+       the first i with w₀ + … + w_i ≥ u · runtime_top_p[b] · S, or token k − 1 if no i satisfies this.
     5. output_ids[step, b] becomes the id of the drawn token. cum_log_probs[b] increases by ln w_i, and
        output_log_probs[b] becomes ln w_i − ln S.
     6. If sequence_lengths and finished are both passed, sequence_lengths[b] increases by 1, and finished[b] becomes
@@ -556,7 +556,7 @@ def diopiBanBadWordsInp(
     """Set the logit of every token that would complete a banned word to −inf, in place.
 
     Let past(b, t) = output_ids[t · B + id_offset + b] be the token of sequence b at time t. A word of n tokens matches
-    sequence b if n − 1 ≤ step and its first n − 1 tokens are the tokens before time `step`. In a formula, past(b, step
+    sequence b if n − 1 ≤ step and its first n − 1 tokens are the tokens before time `step`. As a formula, past(b, step
     − (n − 1) + q) equals token q of the word for all 0 ≤ q < n − 1. A word of one token always matches.
 
     If a word matches and its last token v is in 0 < v < vocab_size, logits[b, v] becomes −inf. Token 0 is never banned.
@@ -591,7 +591,7 @@ def diopiStopWordsCriterion(
     """Mark the sequences whose last tokens are a stop word as finished.
 
     Let past(b, t) = output_ids[t · B + id_offset + b] be the token of sequence b at time t. finished[b] becomes true if
-    the last tokens up to time `step` are a word of n ≤ step + 1 tokens. In a formula, past(b, step − (n − 1) + q)
+    the last tokens up to time `step` are a word of n ≤ step + 1 tokens. As a formula, past(b, step − (n − 1) + q)
     equals token q of the word for all 0 ≤ q < n. finished[b] never becomes false.
 
     stop_words: [B, 2, W] with W = stop_words_len, in the layout of `diopiBanBadWordsInp`. finished: [B]. output_ids:
@@ -669,7 +669,7 @@ def diopiPlusScalarInp(ctx: Context, inoutput: InOut, val: const_i64, size: Anno
     """
 
 
-@prototype(dtypes=index, ignored=[Ignored(("total_padding_count",), "it is 0", read=Read.value)])
+@prototype(dtypes=index, ignored=[Ignored(("total_padding_count",), "it contains zeros", read=Read.value)])
 def diopiUpdatePaddingCount(
     ctx: Context,
     total_padding_count: InOut,

@@ -90,7 +90,7 @@ def diopiFurthestPointSamplingMmcv(
     N: i64,
     num_points: i64,
 ):
-    """Select num_points points, each of them the furthest from all points that were selected before it.
+    """Select num_points points: each is the point that is furthest from the points selected before.
 
     - points_xyz: [B, N, 3].
     - idx_tensor: int32 [B, num_points], indices of points. The first index is 0. Each following index is that of the
@@ -337,8 +337,8 @@ def diopiStackGroupPointsBackwardMmcv(
 
     The call adds grad_out_tensor[r, f, j] to grad_features_tensor[start + idx_tensor[r, j], f], with start as in the
     forward function. grad_features_tensor: [n, c] with n = ΣN, zeros on entry. grad_out_tensor: [m, c, nsample].
-    Indices outside their set are skipped. In the parameter list, the order of the two tensors with sizes is the
-    opposite of that in the forward function.
+    Indices outside their set are skipped. In the parameter list, idx_batch_cnt_tensor precedes
+    features_batch_cnt_tensor; in the forward function, it follows.
     """
 
 

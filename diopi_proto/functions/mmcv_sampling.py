@@ -349,7 +349,7 @@ def diopiTinShiftBackwardMmcv(
     grad_output: Annotated[In, HasShape(("N", "T", "C", "S"))],
     shift: Annotated[In, HasShape(("N", "G"))],
 ):
-    """Shift grad_output in the direction of the forward call, which MMCV uses as the gradient of `diopiTinShiftMmcv`.
+    """Shift grad_output in the direction of the forward call; MMCV uses this as the gradient of `diopiTinShiftMmcv`.
 
     grad_input, grad_output: [N, T, C, S], where grad_input contains zeros on entry. shift: int32 [N, G]. grad_input[n,
     t + shift[n, q], c, s] = grad_output[n, t, c, s] if 0 ≤ t + shift[n, q] < T. All other elements remain 0. The

@@ -23,7 +23,7 @@ Unless a docstring says otherwise, all floating tensors of a call have one dtype
 The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
 with the same values. Sums may be computed in any order.
 
-A call is rejected if ranks and shapes contradict these, or for other values of NDim and reduce_type.
+A call is rejected if ranks or shapes contradict these rules, or if NDim or reduce_type has another value.
 
 Source: Y. Zhou, O. Tuzel, "VoxelNet", CVPR 2018; Y. Yan et al., "SECOND: Sparsely Embedded Convolutional Detection",
 Sensors 2018; B. Graham et al., "3D Semantic Segmentation with Submanifold Sparse Convolutional Networks", CVPR 2018;

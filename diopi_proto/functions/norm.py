@@ -383,7 +383,7 @@ def diopiLayerNormGB(
     - weight, bias: tensors with the shape of the normalized axes.
     - begin_norm_axis: an axis of input, which may be negative.
 
-    `diopiLayerNorm` specifies infinite means and the statistics of no elements.
+    Infinite means, and statistics of no elements, are treated as in `diopiLayerNorm`.
 
     Source: as `diopiLayerNorm`.
     """
@@ -436,8 +436,8 @@ def diopiGroupNorm(
     - save_mean, save_invstd: mean and 1/√(var + eps), (N, num_groups). They have the dtype of weight, or any other
       floating-point dtype that the caller chooses.
 
-    `diopiLayerNorm` specifies infinite means and the statistics of no elements. Errors: num_groups < 1 or not a divisor
-    of C; weight or bias of another size.
+    Infinite means, and statistics of no elements, are treated as in `diopiLayerNorm`. Errors: num_groups < 1 or not a
+    divisor of C; weight or bias of another size.
 
     Source: torch.nn.functional.group_norm, torch.native_group_norm.
     """
@@ -567,7 +567,7 @@ def diopiNorm(ctx: Context, out: Out, input: In, p: Annotated[Scalar, NormOrder(
 
     p may be any number, stored as an integer or as a floating-point number:
 
-    - p = 0 counts the elements that are not zero. A NaN counts as one of them.
+    - p = 0 counts the nonzero elements. A NaN counts as nonzero.
     - p = ∞ gives the largest |input|, and p = −∞ the smallest.
     - For a negative p, the result is 0 if one of the elements is 0.
 

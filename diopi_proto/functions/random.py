@@ -3,8 +3,8 @@
 Each call reads the seed and the offset of the generator, and stores an advanced offset in it. The same state gives the
 same numbers, and successive calls give different numbers. A NULL generator means a generator that the implementation
 manages itself. The implementation decides which numbers a state gives. The standard specifies their distribution and
-that the elements are independent of each other. Tensors that are only filled are not read; the caller chooses their
-dtype.
+that the elements are independent of each other. A call that fills a tensor does not read the tensor, and the caller
+chooses the dtype.
 """
 
 from typing import Annotated

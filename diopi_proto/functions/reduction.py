@@ -54,7 +54,7 @@ def diopiSum(ctx: Context, out: Out, input: In, dim: Axes):
     """Compute the sum along the axes `dim`.
 
     The sum of no elements is 0. `out` determines the dtype of the sum. If the caller follows PyTorch, out is int64 for
-    integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0.
+    integers and bool. Integer sums wrap around. A bool sum is true if any element is not 0.
 
     Source: torch.sum.
     """

@@ -227,9 +227,9 @@ def diopiTril(ctx: Context, out: Out, input: In, diagonal: i64):
 
 @prototype(dtypes=all_dtypes, guarantee="exact", moves_numbers=True, inplace="diopiTriuInp")
 def diopiTriu(ctx: Context, out: Out, input: In, diagonal: i64):
-    """Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
+    """Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, and 0 elsewhere.
 
-    Leading axes are batch axes. Errors: rank below 2.
+    The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2.
 
     Source: torch.triu.
     """

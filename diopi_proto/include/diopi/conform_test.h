@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Make a stream. */
+/** Create a stream. */
 DIOPI_EXPORT diopiError_t device_make_stream(diopiStreamHandle_t* stream);
 
 /** Destroy a stream whose work is done. */
@@ -18,7 +18,7 @@ DIOPI_EXPORT diopiError_t device_destroy_stream(diopiStreamHandle_t stream);
 /** Wait until everything enqueued on the stream is done. */
 DIOPI_EXPORT diopiError_t device_synchronize_stream(diopiStreamHandle_t stream);
 
-/** Allocate device memory; NULL when there is not enough. */
+/** Allocate device memory; return NULL if there is not enough. */
 DIOPI_EXPORT void* device_malloc(uint64_t bytes);
 
 /** Free device memory. */

@@ -19,7 +19,7 @@ typedef int32_t (*diopiMemcpyD2HAsyncFunc_t)(diopiStreamHandle_t stream, void* d
 typedef int32_t (*diopiMemcpyD2DAsyncFunc_t)(diopiStreamHandle_t stream, void* dst, const void* src, uint64_t bytes);
 typedef const char* (*diopiGetLastErrorFunc_t)(void);
 
-/** Make a stream. */
+/** Create a stream. */
 DIOPI_EXPORT diopiError_t diopiRegisterStreamCreateFunc(diopiStreamCreateFunc_t function);
 
 /** Destroy a stream whose work is done. */
@@ -28,7 +28,7 @@ DIOPI_EXPORT diopiError_t diopiRegisterStreamDestroyFunc(diopiStreamDestroyFunc_
 /** Wait until everything enqueued on the stream is done. */
 DIOPI_EXPORT diopiError_t diopiRegisterSynchronizeStreamFunc(diopiSynchronizeStreamFunc_t function);
 
-/** Allocate device memory; NULL when there is not enough. */
+/** Allocate device memory; return NULL if there is not enough. */
 DIOPI_EXPORT diopiError_t diopiRegisterDeviceMallocFunc(diopiDeviceMallocFunc_t function);
 
 /** Free device memory. */
@@ -43,7 +43,7 @@ DIOPI_EXPORT diopiError_t diopiRegisterMemcpyD2HAsyncFunc(diopiMemcpyD2HAsyncFun
 /** Enqueue a copy within device memory. */
 DIOPI_EXPORT diopiError_t diopiRegisterMemcpyD2DAsyncFunc(diopiMemcpyD2DAsyncFunc_t function);
 
-/** Text of the last error the vendor met in this thread. */
+/** Return the text of the last error in this thread. */
 DIOPI_EXPORT diopiError_t diopiRegisterGetLastErrorFunc(diopiGetLastErrorFunc_t function);
 
 /** Start the vendor library: register its functions. 0 on success. */

@@ -37,8 +37,8 @@ extern "C" {
  * Automatic mixed precision: gradients are divided by the loss scale, and the scale is adjusted after each step.
  *
  * The loss is multiplied by a scale before the gradients are computed in half precision, so that small gradients do not
- * underflow. Tensors of one element (0-d or of size 1) contain the state. It stays on the device, and no function here
- * waits for it.
+ * underflow. Tensors of one element (0-d or of size 1) contain the state. The state stays on the device, and no function
+ * of this module waits for the device.
  *
  * Source: P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.GradScaler.
  */
@@ -284,8 +284,8 @@ extern "C" {
  * Each call reads the seed and the offset of the generator, and stores an advanced offset in it. The same state gives the
  * same numbers, and successive calls give different numbers. A NULL generator means a generator that the implementation
  * manages itself. The implementation decides which numbers a state gives. The standard specifies their distribution and
- * that the elements are independent of each other. Tensors that are only filled are not read; the caller chooses their
- * dtype.
+ * that the elements are independent of each other. A call that fills a tensor does not read the tensor, and the caller
+ * chooses the dtype.
  */
 
 /*
@@ -2756,8 +2756,8 @@ DIOPI_WEAK diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * Source: torch.baddbmm.
  *
- * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
- * in it has no effect.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: the call does not multiply it by 0,
+ * so a NaN in it has no effect.
  *
  * Family: linalg.
  */
@@ -2776,8 +2776,8 @@ DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle
  *
  * Source: torch.baddbmm.
  *
- * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
- * in it has no effect.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: the call does not multiply it by 0,
+ * so a NaN in it has no effect.
  *
  * Family: linalg.
  */
@@ -2880,8 +2880,8 @@ DIOPI_WEAK diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHan
  *
  * Source: torch.addmm.
  *
- * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: it is not multiplied by 0, so a NaN
- * in it has no effect.
+ * Where `beta` is 0, the elements of `input` are not read, only shape and dtype: the call does not multiply it by 0,
+ * so a NaN in it has no effect.
  *
  * Family: linalg.
  */
@@ -3405,7 +3405,7 @@ DIOPI_WEAK diopiError_t diopiBitwiseNotInp(diopiContextHandle_t ctx, diopiTensor
  * Scalar form of `diopiEq`:
  * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Compare elements: the result is True where input = other.
+ * Compare elements: the result is true where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to anything, not even
  * to NaN, and 0 is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
@@ -3421,7 +3421,7 @@ DIOPI_WEAK diopiError_t diopiEqScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiEq`:
  * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Compare elements: the result is True where input = other.
+ * Compare elements: the result is true where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to anything, not even
  * to NaN, and 0 is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
@@ -3434,7 +3434,7 @@ DIOPI_WEAK diopiError_t diopiEqInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * Compare elements: the result is True where input = other.
+ * Compare elements: the result is true where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to anything, not even
  * to NaN, and 0 is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
@@ -3450,7 +3450,7 @@ DIOPI_WEAK diopiError_t diopiEq(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiEq`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compare elements: the result is True where input = other.
+ * Compare elements: the result is true where input = other.
  *
  * The comparison uses the common type of the operands, and the result is bool. NaN is not equal to anything, not even
  * to NaN, and 0 is equal to −0. The in-place forms write 0 and 1 in the dtype of input.
@@ -3479,7 +3479,7 @@ DIOPI_WEAK diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiCon
  * Scalar form of `diopiNe`:
  * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
+ * Compare elements: the result is true where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3495,7 +3495,7 @@ DIOPI_WEAK diopiError_t diopiNeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiNe`:
  * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
+ * Compare elements: the result is true where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3508,7 +3508,7 @@ DIOPI_WEAK diopiError_t diopiNeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
+ * Compare elements: the result is true where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3524,7 +3524,7 @@ DIOPI_WEAK diopiError_t diopiNe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiNe`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compare elements: the result is True where input ≠ other, or where one of them is NaN.
+ * Compare elements: the result is true where input ≠ other, or where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3539,7 +3539,7 @@ DIOPI_WEAK diopiError_t diopiNeInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiGe`:
  * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≥ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3555,7 +3555,7 @@ DIOPI_WEAK diopiError_t diopiGeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiGe`:
  * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≥ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3568,7 +3568,7 @@ DIOPI_WEAK diopiError_t diopiGeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≥ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3584,7 +3584,7 @@ DIOPI_WEAK diopiError_t diopiGe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiGe`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compare elements: the result is True where input ≥ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≥ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3599,7 +3599,7 @@ DIOPI_WEAK diopiError_t diopiGeInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiGt`:
  * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Compare elements: the result is True where input > other, and False where one of them is NaN.
+ * Compare elements: the result is true where input > other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3615,7 +3615,7 @@ DIOPI_WEAK diopiError_t diopiGtScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiGt`:
  * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Compare elements: the result is True where input > other, and False where one of them is NaN.
+ * Compare elements: the result is true where input > other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3628,7 +3628,7 @@ DIOPI_WEAK diopiError_t diopiGtInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * Compare elements: the result is True where input > other, and False where one of them is NaN.
+ * Compare elements: the result is true where input > other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3644,7 +3644,7 @@ DIOPI_WEAK diopiError_t diopiGt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiGt`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compare elements: the result is True where input > other, and False where one of them is NaN.
+ * Compare elements: the result is true where input > other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3659,7 +3659,7 @@ DIOPI_WEAK diopiError_t diopiGtInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiLe`:
  * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≤ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3675,7 +3675,7 @@ DIOPI_WEAK diopiError_t diopiLeScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiLe`:
  * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≤ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3688,7 +3688,7 @@ DIOPI_WEAK diopiError_t diopiLeInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≤ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3704,7 +3704,7 @@ DIOPI_WEAK diopiError_t diopiLe(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiLe`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compare elements: the result is True where input ≤ other, and False where one of them is NaN.
+ * Compare elements: the result is true where input ≤ other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3719,7 +3719,7 @@ DIOPI_WEAK diopiError_t diopiLeInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Scalar form of `diopiLt`:
  * `other` is passed as `diopiScalar_t`, which contains an integer or a floating-point number.
  *
- * Compare elements: the result is True where input < other, and False where one of them is NaN.
+ * Compare elements: the result is true where input < other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3735,7 +3735,7 @@ DIOPI_WEAK diopiError_t diopiLtScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiLt`:
  * `input` is overwritten with the result, which is converted to its dtype. `other` is passed as `diopiScalar_t`.
  *
- * Compare elements: the result is True where input < other, and False where one of them is NaN.
+ * Compare elements: the result is true where input < other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3748,7 +3748,7 @@ DIOPI_WEAK diopiError_t diopiLtInpScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* other);
 
 /**
- * Compare elements: the result is True where input < other, and False where one of them is NaN.
+ * Compare elements: the result is true where input < other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3764,7 +3764,7 @@ DIOPI_WEAK diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * In-place form of `diopiLt`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Compare elements: the result is True where input < other, and False where one of them is NaN.
+ * Compare elements: the result is true where input < other, and false where one of them is NaN.
  *
  * The comparison uses the common type of the operands, and the result is bool. The in-place forms write 0 and 1 in the
  * dtype of input.
@@ -3791,7 +3791,7 @@ DIOPI_WEAK diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * Compute the sum along the axes `dim`.
  *
  * The sum of no elements is 0. `out` determines the dtype of the sum. If the caller follows PyTorch, out is int64 for
- * integers and bool. Integer sums wrap around. A bool sum is True if any element is not 0.
+ * integers and bool. Integer sums wrap around. A bool sum is true if any element is not 0.
  *
  * Source: torch.sum.
  *
@@ -5377,7 +5377,7 @@ DIOPI_WEAK diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * p may be any number, stored as an integer or as a floating-point number:
  *
- * - p = 0 counts the elements that are not zero. A NaN counts as one of them.
+ * - p = 0 counts the nonzero elements. A NaN counts as nonzero.
  * - p = ∞ gives the largest |input|, and p = −∞ the smallest.
  * - For a negative p, the result is 0 if one of the elements is 0.
  *
@@ -5420,7 +5420,7 @@ DIOPI_WEAK diopiError_t diopiNormBackward(diopiContextHandle_t ctx, diopiTensorH
  * - weight, bias: tensors with the shape of the normalized axes.
  * - begin_norm_axis: an axis of input, which may be negative.
  *
- * `diopiLayerNorm` specifies infinite means and the statistics of no elements.
+ * Infinite means, and statistics of no elements, are treated as in `diopiLayerNorm`.
  *
  * Source: as `diopiLayerNorm`.
  *
@@ -5457,8 +5457,8 @@ DIOPI_WEAK diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTe
  * - save_mean, save_invstd: mean and 1/√(var + eps), (N, num_groups). They have the dtype of weight, or any other
  *   floating-point dtype that the caller chooses.
  *
- * `diopiLayerNorm` specifies infinite means and the statistics of no elements. Errors: num_groups < 1 or not a divisor
- * of C; weight or bias of another size.
+ * Infinite means, and statistics of no elements, are treated as in `diopiLayerNorm`. Errors: num_groups < 1 or not a
+ * divisor of C; weight or bias of another size.
  *
  * Source: torch.nn.functional.group_norm, torch.native_group_norm.
  *
@@ -5751,8 +5751,8 @@ DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTenso
  * - index: of the rank of input, with values in [0, n). No axis is longer than that of src, and no axis except dim is
  *   longer than that of input.
  * - src: in the dtype of input. Elements beyond the shape of index are not used.
- * - reduce: "" replaces the element of input, "add" adds to it (for bool: or), and "multiply" multiplies it (for bool:
- *   and). Any other text is an error.
+ * - reduce: "" replaces the element of input, "add" adds src to it (for bool: or), and "multiply" multiplies it by
+ *   src (for bool: and). Any other text is an error.
  *
  * If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
  * tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
@@ -5790,8 +5790,8 @@ DIOPI_WEAK diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTen
  * - index: of the rank of input, with values in [0, n). No axis is longer than that of src, and no axis except dim is
  *   longer than that of input.
  * - src: in the dtype of input. Elements beyond the shape of index are not used.
- * - reduce: "" replaces the element of input, "add" adds to it (for bool: or), and "multiply" multiplies it (for bool:
- *   and). Any other text is an error.
+ * - reduce: "" replaces the element of input, "add" adds src to it (for bool: or), and "multiply" multiplies it by
+ *   src (for bool: and). Any other text is an error.
  *
  * If several values have the same position, "" writes any one of them, and "add" and "multiply" use all of them. A 0-d
  * tensor counts as an axis with one element. If index has no elements, the result is a copy of input.
@@ -6381,9 +6381,9 @@ DIOPI_WEAK diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t
                                    diopiConstTensorHandle_t angle);
 
 /**
- * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
+ * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, and 0 elsewhere.
  *
- * Leading axes are batch axes. Errors: rank below 2.
+ * The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2.
  *
  * Source: torch.triu.
  *
@@ -6396,9 +6396,9 @@ DIOPI_WEAK diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * In-place form of `diopiTriu`:
  * `input` is overwritten with the result, which is converted to its dtype. `input` must have the shape of the result.
  *
- * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
+ * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, and 0 elsewhere.
  *
- * Leading axes are batch axes. Errors: rank below 2.
+ * The last two axes are the matrices, and the other axes are batch axes. Errors: rank below 2.
  *
  * Source: torch.triu.
  *

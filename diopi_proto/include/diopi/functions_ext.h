@@ -34,8 +34,8 @@ extern "C" {
  *     - Window (left, right): query i sees key j if i + off − left ≤ j ≤ i + off + right. −1 removes the limit on that
  *       side. A causal call uses right = 0, whatever value is passed.
  *     - ALiBi: `alibi_slopes`, float32 of shape [Hq] or [B, Hq], gives bias = −slope · |i + off − j|. NULL gives bias 0.
- *       In a causal call, `softmax_lse` may omit the summand slope · (i + off). It is constant along a row, so `out` does
- *       not depend on it.
+ *       In a causal call, `softmax_lse` may omit the summand slope · (i + off). The summand is constant along a row, so
+ *       `out` does not depend on it.
  *     - A query that sees no key has out = 0, lse = +inf and gradients 0.
  *     - `scale` is used as passed. The call does not multiply it by the usual 1/√D.
  *     - Dropout with probability P: `out` uses p' = p · M / (1 − P) instead of p. Each element of M is 1 with probability
@@ -171,7 +171,7 @@ DIOPI_WEAK diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTens
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: no random number is drawn.
  *
  * Family: attention.
  */
@@ -189,7 +189,7 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiT
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: no random number is drawn.
  *
  * Family: attention.
  */
@@ -215,7 +215,7 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: no random number is drawn.
  *
  * Family: attention.
  */
@@ -236,7 +236,7 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, 
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: no random number is drawn.
  *
  * Family: attention.
  */
@@ -255,7 +255,7 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle
 /**
  * Compute attention for sequences of equal length.
  *
- * The result is `attention_out` in the place of out, and `softmax_lse` in the place of lse.
+ * The result out is named `attention_out`, and the result lse is named `softmax_lse`.
  *
  * - q, attention_out: [B, Sq, Hq, D].
  * - k, v: [B, Sk, Hk, D].
@@ -265,7 +265,7 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: no random number is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  *
  * Family: attention.
@@ -285,7 +285,7 @@ DIOPI_WEAK diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTenso
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: no random number is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  *
  * Family: attention.
@@ -331,7 +331,7 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, di
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: no random number is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  *
  * LMDeploy's DIPU backend (dlinfer) passes `q` as [B, S, N, D], `attention_mask` as [1, 1, S, S]. For several
@@ -396,7 +396,7 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionBackward(diopiContextHandle
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: no random number is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  *
  * Family: attention.
@@ -418,7 +418,7 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diop
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: no random number is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  *
  * Family: attention.
@@ -452,7 +452,7 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionVarLenBackward(diopiContextHandle_t c
  *
  * Source: the attention formula of the family `attention`.
  *
- * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: no random number is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  *
  * Family: attention.
@@ -667,7 +667,7 @@ DIOPI_WEAK diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t c
  * - block_table: int32 [B, max_blocks]. Entries after the last block of a sequence are not read. NULL means that token
  *   t is in slot t.
  * - attenMask: bool [1, L] or [B, L], where L is the largest length. TRUE means that the query does NOT see the token.
- *   NULL hides none.
+ *   NULL hides no token.
  *
  * A query that sees no token gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
  *
@@ -763,7 +763,7 @@ DIOPI_WEAK diopiError_t diopiMatmulAllReduce(diopiContextHandle_t ctx, diopiTens
  * - key, value: likewise with num_kv_heads · dim.
  * - actual_seq_lengths: B integers in host memory. An empty list means that every sequence has max_input_len tokens.
  * - atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L = max_input_len, normally the causal triangle. TRUE
- *   means that the query does NOT see the key. NULL hides no further keys.
+ *   means that the query does NOT see the key. NULL hides no other keys.
  *
  * A query that sees no key gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
  *

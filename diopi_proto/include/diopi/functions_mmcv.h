@@ -258,7 +258,7 @@ extern "C" {
  * The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
  * with the same values. Sums may be computed in any order.
  *
- * A call is rejected if ranks and shapes contradict these, or for other values of NDim and reduce_type.
+ * A call is rejected if ranks or shapes contradict these rules, or if NDim or reduce_type has another value.
  *
  * Source: Y. Zhou, O. Tuzel, "VoxelNet", CVPR 2018; Y. Yan et al., "SECOND: Sparsely Embedded Convolutional Detection",
  * Sensors 2018; B. Graham et al., "3D Semantic Segmentation with Submanifold Sparse Convolutional Networks", CVPR 2018;
@@ -711,7 +711,7 @@ DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossBackwardMmcv(diopiContextHandle_t c
                                                           diopiConstTensorHandle_t weight, float gamma, float alpha);
 
 /**
- * Select num_points points, each of them the furthest from all points that were selected before it.
+ * Select num_points points: each is the point that is furthest from the points selected before.
  *
  * - points_xyz: [B, N, 3].
  * - idx_tensor: int32 [B, num_points], indices of points. The first index is 0. Each following index is that of the
@@ -834,8 +834,8 @@ DIOPI_WEAK diopiError_t diopiStackGroupPointsMmcv(diopiContextHandle_t ctx, diop
  *
  * The call adds grad_out_tensor[r, f, j] to grad_features_tensor[start + idx_tensor[r, j], f], with start as in the
  * forward function. grad_features_tensor: [n, c] with n = ΣN, zeros on entry. grad_out_tensor: [m, c, nsample].
- * Indices outside their set are skipped. In the parameter list, the order of the two tensors with sizes is the
- * opposite of that in the forward function.
+ * Indices outside their set are skipped. In the parameter list, idx_batch_cnt_tensor precedes
+ * features_batch_cnt_tensor; in the forward function, it follows.
  *
  * Family: mmcv_points.
  */
@@ -1553,7 +1553,7 @@ DIOPI_WEAK diopiError_t diopiTinShiftMmcv(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t shift);
 
 /**
- * Shift grad_output in the direction of the forward call, which MMCV uses as the gradient of `diopiTinShiftMmcv`.
+ * Shift grad_output in the direction of the forward call; MMCV uses this as the gradient of `diopiTinShiftMmcv`.
  *
  * grad_input, grad_output: [N, T, C, S], where grad_input contains zeros on entry. shift: int32 [N, G]. grad_input[n,
  * t + shift[n, q], c, s] = grad_output[n, t, c, s] if 0 ≤ t + shift[n, q] < T. All other elements remain 0. The

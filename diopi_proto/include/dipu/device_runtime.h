@@ -2,9 +2,8 @@
  *
  * Names, parameters and values of enumerations are facts of the public interface of the PyTorch extension DIPU. What
  * the functions mean in detail is not public. This project decides it, and each decision follows the words
- * "Project-defined:". The rules follow CUDA, for which PyTorch is written. A vendor's own types are `deviceStream_t`
- * and
- * `deviceEvent_t`, which are pointers or other handles of at most eight bytes.
+ * "Project-defined:". The rules follow CUDA, the platform that PyTorch was written for. A vendor's own types are
+ * `deviceStream_t` and `deviceEvent_t`, which are pointers or other handles of at most eight bytes.
  *
  * Rules that hold for all functions, all of them project-defined:
  *
@@ -77,7 +76,7 @@ enum class VendorDeviceType : std::int32_t {
 /** The state of an event. */
 enum class EventStatus : std::int32_t {
     PENDING = 0,  /**< The device has not started the work before the event. */
-    RUNNING = 1,  /**< The device works on what precedes the event. */
+    RUNNING = 1,  /**< The device runs the work before the event. */
     DEFERRED = 2, /**< The device has postponed the work before the event. */
     READY = 3,    /**< The work before the event is complete, or the event was never recorded. */
 };
@@ -170,7 +169,7 @@ DIPU_API void syncDevice();
  * checkLastError may succeed afterwards or report the error once more. */
 DIPU_API void checkLastError();
 
-/** Release what the runtime keeps for streams that the program has destroyed.
+/** Release the resources that the runtime retains for streams that the program has destroyed.
  * Threads: Any thread may call it at any time.
  * Project-defined: Streams that exist stay valid, and so does the work on them. */
 DIPU_API void releaseStream();
@@ -204,7 +203,7 @@ DIPU_API void destroyStream(deviceStream_t stream);
 
 /** Destroy a stream of a device, whichever device is current.
  * Errors: There is no device with this index.
- * Order: As destroyStream of one parameter.
+ * Order: The same as for destroyStream with one parameter.
  * Threads: Any thread may call it at any time.
  * Project-defined: The current device stays the same. */
 DIPU_API void destroyStream(deviceStream_t stream, deviceId_t device);
@@ -222,7 +221,7 @@ DIPU_API bool streamNotNull(deviceStream_t stream);
 /** Return whether all work on the stream is complete.
  * Order: Does not wait.
  * Threads: Any thread may call it at any time.
- * Project-defined: After True, the results of the work can be read. After syncStream, the result is True. */
+ * Project-defined: If the result is true, the results of the work can be read. After syncStream, the result is true. */
 DIPU_API bool isStreamEmpty(deviceStream_t stream);
 
 /** Let later work on the stream start only after the event.
@@ -232,7 +231,7 @@ DIPU_API bool isStreamEmpty(deviceStream_t stream);
  * An event that was never recorded delays nothing. Stream and event may belong to different devices. */
 DIPU_API void streamWaitEvent(deviceStream_t stream, deviceEvent_t event);
 
-/** Create an event on the current device. It can measure time.
+/** Create an event on the current device. The event can measure time.
  * Errors: The device has no resources for another event.
  * Threads: Any thread may call it at any time. */
 DIPU_API void createEvent(deviceEvent_t* event);
@@ -248,7 +247,7 @@ DIPU_API void destroyEvent(deviceEvent_t event);
  * Project-defined: The call returns at once if the event was never recorded. */
 DIPU_API void waitEvent(deviceEvent_t event);
 
-/** Record the event on the stream. It is ready when all earlier work on the stream is complete.
+/** Record the event on the stream. The event is ready when all earlier work on the stream is complete.
  * Order: Does not wait.
  * Threads: Any thread may call it at any time.
  * Project-defined: The record replaces an earlier one. Event and stream belong to the same device, and a call with an
@@ -266,7 +265,7 @@ DIPU_API void eventElapsedTime(float* milliseconds, deviceEvent_t start, deviceE
  * Order: Does not wait.
  * Threads: Any thread may call it at any time.
  * Project-defined: The state is READY if and only if the work before the latest record is complete, or the event was
- * never recorded. Which state an unfinished event has is the vendor's choice. */
+ * never recorded. The vendor chooses the state of an unfinished event. */
 DIPU_API EventStatus getEventStatus(deviceEvent_t event);
 
 /** Allocate pinned host memory, which the device can access directly.
@@ -284,7 +283,7 @@ DIPU_API void freeHost(void* address);
 
 /** Return whether an address lies in pinned host memory.
  * Threads: Any thread may call it at any time.
- * Project-defined: The result is True for every byte of an allocation, and False for freed memory, device memory, other
+ * Project-defined: The result is true for every byte of an allocation, and false for freed memory, device memory, other
  * host memory and NULL. */
 DIPU_API bool isPinnedPtr(const void* address);
 
@@ -310,25 +309,25 @@ DIPU_API void memSetAsync(deviceStream_t stream, void* address, int value, size_
 
 /** Copy bytes from the memory of a device to the memory of the same or another device.
  * Errors: There is no device with one of the indices.
- * Order: The copy is complete when the call returns. It waits for no stream except the default stream.
+ * Order: The copy is complete when the call returns. The call waits for no stream except the default stream.
  * Threads: Any thread may call it at any time.
  * Project-defined: Sizes and addresses need no alignment, and a size of 0 changes nothing. Any device may be current.
  * Peer copies work between all devices of the process. */
 DIPU_API void memCopyD2D(size_t bytes, deviceId_t to_device, void* to, deviceId_t from_device, const void* from);
 
 /** Copy bytes from host memory to device memory.
- * Order: The copy is complete when the call returns. It waits for no stream except the default stream.
+ * Order: The copy is complete when the call returns. The call waits for no stream except the default stream.
  * Threads: Any thread may call it at any time.
  * Project-defined: Sizes and addresses need no alignment, and a size of 0 changes nothing. */
 DIPU_API void memCopyH2D(size_t bytes, void* to, const void* from);
 
 /** Copy bytes from device memory to host memory.
- * Order: The copy is complete when the call returns. It waits for no stream except the default stream.
+ * Order: The copy is complete when the call returns. The call waits for no stream except the default stream.
  * Threads: Any thread may call it at any time.
  * Project-defined: Sizes and addresses need no alignment, and a size of 0 changes nothing. */
 DIPU_API void memCopyD2H(size_t bytes, void* to, const void* from);
 
-/** As memCopyD2D, but on a stream.
+/** Copy as memCopyD2D does, but on a stream.
  * Errors: There is no device with one of the indices.
  * Order: Ordered after earlier work on the stream. Does not wait for the device.
  * Threads: Any thread may call it at any time.
@@ -337,14 +336,14 @@ DIPU_API void memCopyD2H(size_t bytes, void* to, const void* from);
 DIPU_API void memCopyD2DAsync(deviceStream_t stream, size_t bytes, deviceId_t to_device, void* to,
                               deviceId_t from_device, const void* from);
 
-/** As memCopyH2D, but on a stream.
+/** Copy as memCopyH2D does, but on a stream.
  * Order: Ordered after earlier work on the stream. Does not wait for the device if the host memory is pinned.
  * Threads: Any thread may call it at any time.
- * Project-defined: If `from` is pageable, the call returns after it has read the bytes. The program may change them.
- * Sizes and addresses need no alignment, and a size of 0 changes nothing. */
+ * Project-defined: If `from` is pageable, the call returns after it has read the bytes. Then the program may change
+ * them. Sizes and addresses need no alignment, and a size of 0 changes nothing. */
 DIPU_API void memCopyH2DAsync(deviceStream_t stream, size_t bytes, void* to, const void* from);
 
-/** As memCopyD2H, but on a stream.
+/** Copy as memCopyD2H does, but on a stream.
  * Order: Ordered after earlier work on the stream. Does not wait for the device if the host memory is pinned.
  * Threads: Any thread may call it at any time.
  * Project-defined: If `to` is pageable, the call returns after it has written the bytes. Sizes and addresses need no
