@@ -1,4 +1,8 @@
-"""Cases of the calls that combine elements: all element types, operations, sizes and roots, in place and not."""
+"""Cases of the calls that combine the elements of several ranks, such as diclAllReduce.
+
+They vary element types, operations, sizes and roots. Calls in place write the result to their input. A bench
+(`CollectivesBench`) is the access of a rank, which is one of the processes, to the collectives and to the other ranks.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +55,11 @@ MEDIUM_SIZES = (4096, 65537, (1 << 20) + 3)
 LARGE_SIZE = 1 << 24
 """The number of elements of the largest cases."""
 
-FUNCTIONS = ("diclAllReduce", "diclReduce", "diclReduceScatter")
+COMBINING_FUNCTIONS = ("diclAllReduce", "diclReduce", "diclReduceScatter")
 """The functions that combine elements."""
 
-CHUNK = 1 << 20
-"""The number of elements whose expected results are computed at a time."""
+CHUNK_ELEMENTS = 1 << 20
+"""The number of elements whose expected results are computed at a time, which limits the memory."""
 
 
 @final
@@ -96,16 +100,16 @@ class Combination:
 
 
 def _check_result(subject: str, inputs: list[Elements], combination: Combination, actual: Elements) -> None:
-    """Raise RuntimeViolationError unless the result of an operation is right; check a chunk at a time to save memory.
+    """Raise RuntimeViolationError unless the result of an operation is correct.
 
     Args:
         subject: what is checked, for the message.
-        inputs: for each rank, the elements that are combined.
+        inputs: the elements of each rank that are combined, vectors of the size of `actual`.
         combination: the call.
         actual: the result that this rank received.
     """
-    for start in range(0, actual.size, CHUNK):
-        part = slice(start, start + CHUNK)
+    for start in range(0, actual.size, CHUNK_ELEMENTS):
+        part = slice(start, start + CHUNK_ELEMENTS)
         values = [elements[part] for elements in inputs]
         if is_inexact(combination.dtype):
             expected, limits = combine_reals(values, combination.operation, combination.dtype)
@@ -116,7 +120,7 @@ def _check_result(subject: str, inputs: list[Elements], combination: Combination
 
 
 def check_combination(bench: CollectivesBench, combination: Combination, comm: int, stream: int) -> None:
-    """Make a call on all ranks, and check the result, the bytes beside it and the input.
+    """Make this rank's part of a call, and check its result, the bytes around the result, and its input.
 
     Args:
         bench: the collectives of this rank.
@@ -130,13 +134,13 @@ def check_combination(bench: CollectivesBench, combination: Combination, comm: i
     size = combination.input_size(bench.ranks)
     inputs = [draw_elements(combination.dtype, size, rank, combination.operation) for rank in range(bench.ranks)]
     elements = inputs[bench.rank]
-    first = bench.rank * combination.size if combination.function == "diclReduceScatter" else 0
-    part = slice(first, first + combination.size)
+    start = bench.rank * combination.size if combination.function == "diclReduceScatter" else 0
+    part = slice(start, start + combination.size)
     with (
         bench.buffer(combination.dtype, size, elements) as send,
         bench.buffer(combination.dtype, combination.size) as separate,
     ):
-        target = send.element(first) if combination.in_place else separate.address
+        target = send.element(start) if combination.in_place else separate.address
         _call(bench, combination, send, target, comm, stream)
         bench.synchronize(comm, stream)
         sent, received = send.load(f"{combination.subject}: send"), separate.load(combination.subject)
@@ -169,7 +173,7 @@ def _call(
 
 
 def _variants(function: str, dtype: Dtype, operation: str, ranks: int) -> Iterator[Combination]:
-    """Yield calls of all `SIZES`, in place and not, each with another root than the call before."""
+    """Yield a call in place and a call out of place for each of `SIZES`. The roots rotate through the ranks."""
     for number, size in enumerate(SIZES):
         for in_place in (False, True):
             yield Combination(
@@ -194,7 +198,7 @@ def _check_operation(bench: CollectivesBench, function: str, dtype: Dtype, opera
                 raise UnsupportedCaseError(f"{function} rejects {operation} of {dtype.name}") from error
 
 
-for _function in FUNCTIONS:
+for _function in COMBINING_FUNCTIONS:
     for _type in ELEMENT_TYPES:
         for _operation in operations_of(_type.dtype):
             CASES[f"{_function}_combines[{_type.dtype.name}-{_operation}]"] = partial(
@@ -213,7 +217,7 @@ def _check_sizes(bench: CollectivesBench, function: str, sizes: tuple[int, ...])
             check_combination(bench, combination, bench.world, stream)
 
 
-for _function in FUNCTIONS:
+for _function in COMBINING_FUNCTIONS:
     CASES[f"{_function}_combines_many_elements"] = partial(_check_sizes, function=_function, sizes=MEDIUM_SIZES)
     CASES[f"{_function}_combines_2_to_the_24_elements"] = partial(_check_sizes, function=_function, sizes=(LARGE_SIZE,))
     LARGE_CASES.add(f"{_function}_combines_2_to_the_24_elements")
@@ -241,7 +245,7 @@ def _all_reduce(bench: CollectivesBench, elements: Elements, dtype: Dtype, opera
 BFLOAT16_INTEGERS = 256
 """The number up to which bfloat16 represents all integers."""
 
-FLOATS = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
+COMBINED_FLOATING_DTYPES = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
 """The floating-point types that every vendor combines."""
 
 
@@ -249,7 +253,7 @@ FLOATS = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
 def sums_of_small_integers_in_floating_point_are_exact(bench: CollectivesBench) -> None:
     bound = BFLOAT16_INTEGERS // bench.ranks
     numbers = [np.arange(301) * (rank + 3) % (2 * bound + 1) - bound for rank in range(bench.ranks)]
-    for dtype in FLOATS:
+    for dtype in COMBINED_FLOATING_DTYPES:
         inputs = [integers.astype(to_numpy(dtype)) for integers in numbers]
         expected = np.sum([elements.astype(np.float64) for elements in inputs], 0).astype(to_numpy(dtype))
         actual = _all_reduce(bench, inputs[bench.rank], dtype)
@@ -259,7 +263,7 @@ def sums_of_small_integers_in_floating_point_are_exact(bench: CollectivesBench) 
 @collective_case
 def infinities_and_nan_spread_in_sums(bench: CollectivesBench) -> None:
     bench.require_ranks(2)
-    for dtype in FLOATS:
+    for dtype in COMBINED_FLOATING_DTYPES:
         elements = np.ones(4, np.float64)
         if bench.rank == bench.ranks - 1:
             elements[:3] = np.inf, -np.inf, np.nan
@@ -272,19 +276,19 @@ def infinities_and_nan_spread_in_sums(bench: CollectivesBench) -> None:
 
 @collective_case
 def subnormal_numbers_are_moved_and_compared_exactly(bench: CollectivesBench) -> None:
-    for dtype in FLOATS:
+    for dtype in COMBINED_FLOATING_DTYPES:
         bits = np.dtype(f"u{to_numpy(dtype).itemsize}")
         elements = (np.arange(1, 65) * 2 + bench.rank).astype(bits).view(to_numpy(dtype))
         actual = _all_reduce(bench, elements, dtype, "MAX")
         expected = (np.arange(1, 65) * 2 + bench.ranks - 1).astype(bits).view(to_numpy(dtype))
-        flushed = (actual.astype(np.float64) == 0).all()
-        if not flushed:
+        is_flushed_to_zero = (actual.astype(np.float64) == 0).all()
+        if not is_flushed_to_zero:
             check_elements(f"the maxima of subnormal {dtype.name}", actual, expected)
 
 
 @collective_case
 def all_ranks_receive_the_same_bits(bench: CollectivesBench) -> None:
-    for dtype in FLOATS:
+    for dtype in COMBINED_FLOATING_DTYPES:
         actual = _all_reduce(bench, draw_elements(dtype, 4099, bench.rank), dtype)
         digests = bench.exchange(actual.tobytes().hex())
         check(f"whether all ranks have the same sums of {dtype.name}", len(set(digests)), 1)

@@ -84,7 +84,7 @@ def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], rep
 
 
 def _count(element: Element) -> None:
-    """Set the attributes in `ELEMENTS_BY_COUNT` of a test suite, or of the root element, to the numbers of elements in it."""
+    """Set the attributes `ELEMENTS_BY_COUNT` of a suite, or of the root element, to the numbers of its elements."""
     for name, path in ELEMENTS_BY_COUNT.items():
         element.set(name, str(len(element.findall(f".//{path}"))))
 

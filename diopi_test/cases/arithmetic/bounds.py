@@ -19,16 +19,16 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
     CALLERS,
-    CUBE,
-    SMALL,
-    TERNARY,
-    WIDE,
-    by_category,
-    by_kind,
+    CUBE_PATTERN,
+    HALF_PRECISION_INTEGERS,
+    TERNARY_PATTERNS,
+    WIDE_NUMBERS,
+    argument_by_category,
+    domain_by_kind,
+    draw_truth_values_or,
+    draw_wide_integers,
     number_wrapping_to,
     special_value_templates,
-    truth_values_or,
-    wide_integers,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, normal, special_values, uniform
@@ -69,9 +69,9 @@ def _domains_around_bounds(prototype: Prototype) -> Mapping[str, Domain]:
     """
     is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
     domains = {"input": normal(3), "min": uniform(-2, 1), "max": uniform(0, 2), "other": normal(3)}
-    integers = truth_values_or(is_upper, full_range)
+    integers = draw_truth_values_or(is_upper, full_range)
     names = Elementwise(prototype).tensor_names()
-    return {name: by_kind(with_single_number_near_zero(domains[name]), integers) for name in names}
+    return {name: domain_by_kind(with_single_number_near_zero(domains[name]), integers) for name in names}
 
 
 def middle_bound(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
@@ -86,7 +86,7 @@ def middle_bound(of_bool: int, of_uint8: int, of_integers: int, of_floats: float
     Returns:
         The argument of a template.
     """
-    other_dtypes = by_category(of_bool, of_integers, of_floats)
+    other_dtypes = argument_by_category(of_bool, of_integers, of_floats)
     return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else other_dtypes.resolve(dtype))
 
 
@@ -115,13 +115,13 @@ def _clamp_by_tensors(prototype: Prototype, domains: Mapping[str, Domain]) -> It
     for pattern in (ROW, pattern_template("matrix", (3, 4), layouts=[transposed, strided])):
         yield pattern.with_domains(exchangeable_domains, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
         yield pattern.with_domains(exchangeable_domains, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
-    for pattern in TERNARY:
+    for pattern in TERNARY_PATTERNS:
         yield pattern.with_domains(domains)
     ends = choice([0.0, 1.5, inf, -inf, nan, -2.0])
-    yield CUBE.with_domains(dict.fromkeys(domains, ends), "special", dtypes=floating)
+    yield CUBE_PATTERN.with_domains(dict.fromkeys(domains, ends), "special", dtypes=floating)
     yield ROW.with_domains({**domains, "min": uniform(0.5, 1), "max": uniform(-1, 0)}, "crossed")
-    yield ROW.with_domains(dict.fromkeys(domains, wide_integers), "wide", dtypes=[Dtype.int64])
-    yield from Elementwise(prototype).mixed_types(dict.fromkeys(domains, SMALL))
+    yield ROW.with_domains(dict.fromkeys(domains, draw_wide_integers), "wide", dtypes=[Dtype.int64])
+    yield from Elementwise(prototype).mixed_types(dict.fromkeys(domains, HALF_PRECISION_INTEGERS))
 
 
 FLOAT_BOUNDS: Mapping[str, Arguments] = {
@@ -171,7 +171,7 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
     yield from ROW.variants(domains, FLOAT_BOUNDS, [F32, F16])
     yield from ROW.variants(SIGNED_ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from ROW.variants(domains, INTEGER_BOUNDS, [Dtype.int32, Dtype.uint8])
-    yield ROW.with_domains({"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
+    yield ROW.with_domains({"input": draw_wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
     yield ROW.with_domains(
         domains, "wrapped-number", {"min": number_wrapping_to(90), "max": number_wrapping_to(170)}, [Dtype.uint8]
     )
@@ -202,11 +202,11 @@ def bound_cases(prototype: Prototype) -> Iterator[Case]:
         *Elementwise(prototype).distribute(
             domains, {name: middle_bound(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}
         ),
-        ROW.with_domains(dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
+        ROW.with_domains(dict.fromkeys(domains, draw_wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
     ]
     if name in domains:
         templates.append(SPECIAL_PAIRS.with_domains(dict.fromkeys(domains, without_negative_zero), "special"))
-        templates += Elementwise(prototype).mixed_types({"input": SMALL, name: WIDE})
+        templates += Elementwise(prototype).mixed_types({"input": HALF_PRECISION_INTEGERS, name: WIDE_NUMBERS})
     else:
         templates += ROW.variants(domains, vary_argument("at", name, SINGLE_BOUNDS), [F32, F16])
         templates.append(ROW.with_domains(domains, "wrapped-number", {name: number_wrapping_to(120)}, [Dtype.uint8]))

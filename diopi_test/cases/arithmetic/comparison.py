@@ -19,16 +19,16 @@ from diopi_proto.dtypes import category, complexes, floating, is_complex, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
-    INTEGERS,
-    TABLE,
-    by_category,
-    by_dtype,
-    by_kind,
+    INTEGERS_BELOW_64_BITS,
+    TABLE_PATTERN,
+    argument_by_category,
+    domain_by_dtype,
+    domain_by_kind,
+    draw_truth_values_or,
     for_both_operands,
     number_wrapping_to,
     rounded_in_one_operand,
     special_value_templates,
-    truth_values_or,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, normal
@@ -68,7 +68,7 @@ def few_numbers(ones: int) -> Domain:
         The domain.
     """
     other_values: tuple[Sequence[complex], ...] = ([0], [2, 0], [-1, 2], [1j, 2])
-    return by_dtype(lambda dtype: choice([*[1] * ones, *other_values[category(dtype)]]))
+    return domain_by_dtype(lambda dtype: choice([*[1] * ones, *other_values[category(dtype)]]))
 
 
 NO_COMPARISON_REASONS = {
@@ -104,7 +104,9 @@ NUMBER_COMPARISONS = (
     ROW.with_domains({"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
     ROW.with_domains({"input": IntegerGap(F16).representable_neighbors()}, "to-whole", {"other": 2049}, [F16]),
     ROW.with_domains({"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
-    ROW.with_domains({"input": choice([2, 3, 4])}, "wrapped-number", {"other": number_wrapping_to(3)}, INTEGERS),
+    ROW.with_domains(
+        {"input": choice([2, 3, 4])}, "wrapped-number", {"other": number_wrapping_to(3)}, INTEGERS_BELOW_64_BITS
+    ),
 )
 """Templates of comparisons with a number that the function must first convert to the common type."""
 
@@ -115,10 +117,10 @@ def comparison_cases(prototype: Prototype) -> Iterator[Case]:
     # Compare bool with a number that distinguishes its values: x > 1 and x < 0 are never true, x ≤ 1 and x ≥ 0 always.
     bool_number = int(prototype.base not in ("diopiGt", "diopiLe"))
     few_values = few_numbers(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
-    domains = {"input": few_values, "other": truth_values_or(bool(bool_number), few_values)}
+    domains = {"input": few_values, "other": draw_truth_values_or(bool(bool_number), few_values)}
     templates = [
-        *Elementwise(prototype).distribute(domains, {"other": by_category(bool_number, 1, 1.0)}),
-        *special_value_templates(prototype, {"other": by_category(1, 0, 0.0)}),
+        *Elementwise(prototype).distribute(domains, {"other": argument_by_category(bool_number, 1, 1.0)}),
+        *special_value_templates(prototype, {"other": argument_by_category(1, 0, 0.0)}),
         *COMPARISONS,
         *(ROW.with_domains(domains, "", {"other": 1}, [F32]).to_dtype(dtype) for dtype in (F32, Dtype.int64)),
     ]
@@ -127,7 +129,7 @@ def comparison_cases(prototype: Prototype) -> Iterator[Case]:
             {"input": few_values, "other": with_small_increases(few_values)}
         )
         templates += Elementwise(prototype).promoted(rounded_in_one_operand)
-        templates.append(TABLE.with_domains(for_both_operands(COMPLEX_NUMBERS), "special", dtypes=complexes))
+        templates.append(TABLE_PATTERN.with_domains(for_both_operands(COMPLEX_NUMBERS), "special", dtypes=complexes))
     else:
         unequal_numbers = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
         templates += [
@@ -160,7 +162,7 @@ def truth_values(first: bool) -> Domain:
         zeros = [0.0, -0.0] if is_inexact(dtype) else [0]
         return choice([*values, *zeros] if first else [*zeros, *zeros, *values])
 
-    return by_dtype(choose_domain)
+    return domain_by_dtype(choose_domain)
 
 
 @cases_for(
@@ -183,10 +185,10 @@ def logic_cases(prototype: Prototype) -> Iterator[Case]:
 def bitwise_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of bitwise operations."""
     is_and = prototype.base == "diopiBitwiseAnd"
-    domains = for_both_operands(truth_values_or(is_and, full_range))
+    domains = for_both_operands(draw_truth_values_or(is_and, full_range))
     masks = vary_argument("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
     templates = [
-        *Elementwise(prototype).distribute(domains, {"other": by_category(int(is_and), 0x5A, 0)}),
+        *Elementwise(prototype).distribute(domains, {"other": argument_by_category(int(is_and), 0x5A, 0)}),
         *special_value_templates(prototype, {"other": -2}, signed),
         *ROW.variants(domains, masks, signed),
         ROW.with_domains(domains, "wide", {"other": 0x5A5A_0F0F_3333_0001}, [Dtype.int64]),
@@ -195,7 +197,9 @@ def bitwise_cases(prototype: Prototype) -> Iterator[Case]:
     ]
     if prototype.form == "scalar":
         templates.append(ROW.with_domains(domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
-        templates.append(ROW.with_domains(domains, "wrapped-number", {"other": number_wrapping_to(0x5A)}, INTEGERS[2:]))
+        templates.append(
+            ROW.with_domains(domains, "wrapped-number", {"other": number_wrapping_to(0x5A)}, INTEGERS_BELOW_64_BITS[2:])
+        )
     return Elementwise(prototype).cases(templates)
 
 
@@ -323,7 +327,7 @@ def _derive_altered_copy(positions: Sequence[int]) -> Derive[Any]:
             )
             return array
 
-        domain = by_kind(normal(), full_range)
+        domain = domain_by_kind(normal(), full_range)
         return {"input": replace(original, domain=domain), "other": replace(copy, compute=alter_input)}
 
     return operands

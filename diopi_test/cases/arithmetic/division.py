@@ -18,21 +18,21 @@ from diopi_proto.dtypes import floating, integer, numeric, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.arithmetic.values import (
-    BASIC_ROW,
     CALLERS,
-    ENDS,
-    INTEGERS,
-    SMALL,
-    TABLE,
-    WIDE,
-    by_category,
-    by_dtype,
-    by_kind,
+    HALF_PRECISION_INTEGERS,
+    INTEGERS_BELOW_64_BITS,
+    SMALL_AND_SPECIAL,
+    SMOKE_ROW_PATTERN,
+    TABLE_PATTERN,
+    WIDE_NUMBERS,
+    argument_by_category,
+    domain_by_dtype,
+    domain_by_kind,
+    draw_wide_integers,
     for_both_operands,
-    nonzero,
     number_wrapping_to,
+    replace_zeros,
     special_value_templates,
-    wide_integers,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import (
@@ -56,17 +56,17 @@ from lib_rt.formats import format_of
 F32, F64 = Dtype.float32, Dtype.float64
 """The single-precision and the double-precision type."""
 
-EXACT_TABLE = TABLE.replace(exact=True)
+EXACT_TABLE = TABLE_PATTERN.replace(exact=True)
 """A pattern of a 9 × 11 matrix and a column, for operands whose results have no rounding error."""
 
-ENDS_AS_OPERANDS = for_both_operands(ENDS)
+ENDS_AS_OPERANDS = for_both_operands(SMALL_AND_SPECIAL)
 """Domains of both operands: zeros, small numbers, infinities and NaN."""
 
 OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 """The floating-point types except float32."""
 
 QUOTIENT_PATTERNS = (
-    BASIC_ROW.replace(dtypes=floating),
+    SMOKE_ROW_PATTERN.replace(dtypes=floating),
     pattern_template("long", (1031,)),
     pattern_template("layouts", (4, 6), layouts=[transposed, strided], result_layout=strided),
 )
@@ -107,8 +107,8 @@ def cases_away_from_jumps(
 
 
 DIVISION_DOMAINS: Mapping[str, Domain] = {
-    "input": by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
-    "other": by_kind(log_uniform(-6, 6), nonzero(integer_values(-9, 9))),
+    "input": domain_by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
+    "other": domain_by_kind(log_uniform(-6, 6), replace_zeros(integer_values(-9, 9))),
 }
 """Domains of the operands of a division without rounding; integer divisors are not 0."""
 
@@ -130,11 +130,15 @@ NUMBER_DIVISORS = vary_argument(
 def div_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of division, with and without a rounding mode."""
     templates = [
-        *Elementwise(prototype).distribute(DIVISION_DOMAINS, {"other": by_category(2, -7, 1.7), **UNROUNDED}),
-        *special_value_templates(prototype, {"other": by_category(0, 0, -0.0), **UNROUNDED}),
+        *Elementwise(prototype).distribute(DIVISION_DOMAINS, {"other": argument_by_category(2, -7, 1.7), **UNROUNDED}),
+        *special_value_templates(prototype, {"other": argument_by_category(0, 0, -0.0), **UNROUNDED}),
         *ROW.variants(DIVISION_DOMAINS, NUMBER_DIVISORS),
-        *Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, UNROUNDED, exact=False),
-        *Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)}, UNROUNDED, exact=False),
+        *Elementwise(prototype).mixed_types(
+            {"input": HALF_PRECISION_INTEGERS, "other": replace_zeros(WIDE_NUMBERS)}, UNROUNDED, exact=False
+        ),
+        *Elementwise(prototype).wider_scalar_tensor(
+            {"input": HALF_PRECISION_INTEGERS, "other": replace_zeros(WIDE_NUMBERS)}, UNROUNDED, exact=False
+        ),
         *ROUNDED_DIVISIONS,
     ]
     if prototype.form == "scalar":
@@ -194,10 +198,10 @@ def _wrapped_number_template(mode: RoundMode) -> CaseTemplate[Operands]:
     The number wraps around to 7 if `mode` rounds the quotient to an integer. Without rounding, it does not wrap around.
     """
     arguments: Arguments = {"other": number_wrapping_to(7), "rounding_mode": mode}
-    return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
+    return ROW.with_domains({"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS_BELOW_64_BITS)
 
 
-SMALL_INTEGERS = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
+SMALL_INTEGERS = {"input": integer_values(-20, 20), "other": replace_zeros(integer_values(-4, 4))}
 """Domains of small integers, whose quotients the function rounds; divisors are not 0."""
 
 INEXACT_DIVISORS = {"input": integer_values(1, 20), "other": choice([0.1, -0.1, 0.7])}
@@ -225,8 +229,8 @@ def dtype_bits(dtype: Dtype) -> int:
 
 
 LOWEST_DIVIDENDS: Mapping[str, Domain] = {
-    "input": by_dtype(lambda dtype: choice([integer_range(dtype)[0], integer_range(dtype)[0] + 1])),
-    "other": by_dtype(lambda dtype: choice([3, -5, 2 ** (2 * dtype_bits(dtype) // 3)])),
+    "input": domain_by_dtype(lambda dtype: choice([integer_range(dtype)[0], integer_range(dtype)[0] + 1])),
+    "other": domain_by_dtype(lambda dtype: choice([3, -5, 2 ** (2 * dtype_bits(dtype) // 3)])),
 }
 """Domains of dividends whose absolute value the signed integer type cannot represent, or only just, and of divisors."""
 
@@ -258,7 +262,7 @@ NO_REMAINDER_REASONS = {
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
 """A domain of divisors that are multiples of ¼, so that remainders of integers are exact."""
 
-REMAINDER_INTEGERS = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}
+REMAINDER_INTEGERS = {"input": integer_values(-20, 20), "other": replace_zeros(integer_values(-6, 6))}
 """Domains of small integers, of which one remainder in three is 0; divisors are not 0."""
 
 
@@ -275,7 +279,7 @@ def _large_power(dtype: Dtype) -> float:
     return 2.0 ** (format_of(dtype).precision - 2)
 
 
-LARGE_INTEGERS = by_dtype(lambda dtype: integer_values(int(_large_power(dtype) / 2), int(_large_power(dtype))))
+LARGE_INTEGERS = domain_by_dtype(lambda dtype: integer_values(int(_large_power(dtype) / 2), int(_large_power(dtype))))
 """A domain of large integers whose remainders by multiples of ¼ are exact and whose quotients are large."""
 
 FOURS: Mapping[str, Arguments] = {"whole-4": {"input": 20, "other": 4}}
@@ -287,7 +291,7 @@ NEGATIVE_FOURS: Mapping[str, Arguments] = {**FOURS, "whole--4": {"input": -20, "
 LARGE_DIVIDEND = ByDtype(lambda dtype: _large_power(dtype) - 1)
 """A dividend for `LARGE_INTEGERS`: the largest integer below `_large_power`."""
 
-FAR_DIVIDENDS = by_dtype(
+FAR_DIVIDENDS = domain_by_dtype(
     lambda dtype: log_uniform(format_of(dtype).precision + 1, format_of(dtype).precision + 4, signed=False)
 )
 """A domain of positive numbers so large that their quotients by small numbers have more bits than the type.
@@ -301,7 +305,7 @@ FAR_ARGUMENTS: Arguments = {
 }
 """The number of templates of `FAR_DIVIDENDS`: a dividend that is no multiple of the divisors, or a divisor."""
 
-LARGEST_NUMBERS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
+LARGEST_NUMBERS = domain_by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
 """A domain of the largest and the lowest finite number of the type."""
 
 LOWEST_NUMBER = ByDtype(lambda dtype: -format_of(dtype).largest)
@@ -311,8 +315,8 @@ SUBNORMAL_NUMBER = ByDtype(lambda dtype: format_of(dtype).tiny / 4)
 """A dividend: a quarter of the smallest normal number of the type."""
 
 OVERFLOWING_QUOTIENTS = {
-    "input": by_dtype(lambda dtype: choice([format_of(dtype).largest, 5.0])),
-    "other": by_dtype(lambda dtype: choice([1.5 * format_of(dtype).tiny, 3.0])),
+    "input": domain_by_dtype(lambda dtype: choice([format_of(dtype).largest, 5.0])),
+    "other": domain_by_dtype(lambda dtype: choice([1.5 * format_of(dtype).tiny, 3.0])),
 }
 """Domains of operands of which one quotient in four overflows, although the remainder is finite.
 
@@ -324,8 +328,8 @@ REMAINDERS = (
     *EXACT_TABLE.variants(REMAINDER_INTEGERS, FOURS, [Dtype.uint8]),
     *EXACT_TABLE.variants(ENDS_AS_OPERANDS, _arguments_at_ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32]),
     *EXACT_TABLE.variants(ENDS_AS_OPERANDS, _arguments_at_ends(-inf), OTHER_FLOATS),
-    TABLE.with_domains(TINY_OPERANDS, "near-least", {**TINY_DIVISOR, "input": TINY_DIVIDEND}, floating),
-    TABLE.with_domains(
+    TABLE_PATTERN.with_domains(TINY_OPERANDS, "near-least", {**TINY_DIVISOR, "input": TINY_DIVIDEND}, floating),
+    TABLE_PATTERN.with_domains(
         {"input": subnormal, "other": LARGEST_NUMBERS}, "subnormal", {"input": 2.0, "other": LOWEST_NUMBER}, floating
     ),
     ROW.with_domains(
@@ -354,9 +358,11 @@ EXACT_CALLER_FIELDS: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
 REMAINDERS_BY_NUMBER = (
     ROW.with_domains({"input": integer_values(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
     ROW.with_domains({"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]),
-    BASIC_ROW.with_domains(BOOL_DIVIDENDS, "by-3", {"other": 3}, [Dtype.bool], **EXACT_CALLER_FIELDS),
-    BASIC_ROW.with_domains(BOOL_DIVIDENDS, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_CALLER_FIELDS),
-    ROW.with_domains({"input": full_range}, "wrapped-number", {"other": number_wrapping_to(7)}, INTEGERS),
+    SMOKE_ROW_PATTERN.with_domains(BOOL_DIVIDENDS, "by-3", {"other": 3}, [Dtype.bool], **EXACT_CALLER_FIELDS),
+    SMOKE_ROW_PATTERN.with_domains(
+        BOOL_DIVIDENDS, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_CALLER_FIELDS
+    ),
+    ROW.with_domains({"input": full_range}, "wrapped-number", {"other": number_wrapping_to(7)}, INTEGERS_BELOW_64_BITS),
     ROW.with_domains({"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
 """Templates of remainders of a tensor that is divided by a number."""
@@ -367,11 +373,11 @@ def remainder_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the remainder of a tensor that is divided by a tensor or a number."""
     templates = [
         *Elementwise(prototype).distribute(
-            {"input": full_range, "other": nonzero(integer_values(-9, 9))}, {"other": 7}, integer
+            {"input": full_range, "other": replace_zeros(integer_values(-9, 9))}, {"other": 7}, integer
         ),
         *REMAINDERS,
         ROW.with_domains(
-            {"input": wide_integers, "other": choice([7, -11])}, "wide", {"other": 2**53 + 1}, [Dtype.int64]
+            {"input": draw_wide_integers, "other": choice([7, -11])}, "wide", {"other": 2**53 + 1}, [Dtype.int64]
         ),
     ]
     if prototype.form == "scalar":
@@ -380,8 +386,12 @@ def remainder_cases(prototype: Prototype) -> Iterator[Case]:
         templates.append(EXACT_TABLE.with_domains(OVERFLOWING_QUOTIENTS, "quotient-overflows", dtypes=[F32, F64]))
         bool_pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
         true_divisors = {"input": integer_values(-9, 9), "other": choice([True])}
-        templates += Elementwise(prototype).mixed_types({"input": SMALL, "other": nonzero(WIDE)}, include_bool=False)
-        templates += Elementwise(prototype).wider_scalar_tensor({"input": SMALL, "other": nonzero(WIDE)})
+        templates += Elementwise(prototype).mixed_types(
+            {"input": HALF_PRECISION_INTEGERS, "other": replace_zeros(WIDE_NUMBERS)}, include_bool=False
+        )
+        templates += Elementwise(prototype).wider_scalar_tensor(
+            {"input": HALF_PRECISION_INTEGERS, "other": replace_zeros(WIDE_NUMBERS)}
+        )
         templates += Elementwise(prototype).promoted(
             lambda dtype: {"input": IntegerGap(dtype).unrepresentable_integers(), "other": choice([3, -9])}
         )
@@ -396,16 +406,20 @@ def remainder_cases(prototype: Prototype) -> Iterator[Case]:
 REMAINDERS_OF_NUMBER = (
     *REMAINDERS,
     ROW.with_domains({"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
-    ROW.with_domains({"other": choice([7, 5, 11])}, "wrapped-number", {"input": number_wrapping_to(101)}, INTEGERS),
     ROW.with_domains(
-        {"other": nonzero(integer_values(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True
+        {"other": choice([7, 5, 11])}, "wrapped-number", {"input": number_wrapping_to(101)}, INTEGERS_BELOW_64_BITS
     ),
-    BASIC_ROW.with_domains({"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_CALLER_FIELDS),
-    BASIC_ROW.with_domains(
+    ROW.with_domains(
+        {"other": replace_zeros(integer_values(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True
+    ),
+    SMOKE_ROW_PATTERN.with_domains(
+        {"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_CALLER_FIELDS
+    ),
+    SMOKE_ROW_PATTERN.with_domains(
         {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_CALLER_FIELDS
     ),
     ROW.with_domains({"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_CALLER_FIELDS),
-    TABLE.with_domains({"other": LARGEST_NUMBERS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
+    TABLE_PATTERN.with_domains({"other": LARGEST_NUMBERS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
 )
 """Templates of remainders of a number that is divided by a tensor."""
 
@@ -413,6 +427,8 @@ REMAINDERS_OF_NUMBER = (
 @cases_for("diopiRemainder", non_discriminating=NO_REMAINDER_REASONS)
 def remainder_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of the remainder of a number that is divided by a tensor."""
-    divisors = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
-    usual = Elementwise(prototype).distribute({"other": divisors}, {"input": by_category(0, 47, -13.7)}, numeric)
+    divisors = domain_by_kind(uniform(4.7, 6.5), replace_zeros(integer_values(-9, 9)))
+    usual = Elementwise(prototype).distribute(
+        {"other": divisors}, {"input": argument_by_category(0, 47, -13.7)}, numeric
+    )
     return Elementwise(prototype).cases([*usual, *REMAINDERS_OF_NUMBER])

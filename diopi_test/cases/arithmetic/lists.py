@@ -14,7 +14,7 @@ from typing import Any
 from diopi_proto.dtypes import category, promote_with_numbers
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.arithmetic.values import by_category, by_kind
+from diopi_test.cases.arithmetic.values import argument_by_category, domain_by_kind
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, full_range, integer_values, normal
 from diopi_test.cases.facts import CallsUndefinedInPyTorch, CaseFacts, NumberChoice
@@ -30,7 +30,7 @@ F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 Shapes = Sequence[tuple[int, ...]]
 """The shapes of the tensors of a list."""
 
-NUMBERS = by_kind(normal(3), full_range)
+NUMBERS = domain_by_kind(normal(3), full_range)
 """The domain of the tensors: normally distributed floating-point numbers, or integers from the type's whole range."""
 
 THREE_SHAPES: Shapes = ((3, 4), (5,), ())
@@ -111,7 +111,7 @@ ABSORBING_NUMBER_REASONS = {"by-(0|inf|nan)": "0, infinity and NaN determine the
 )
 def foreach_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of functions that combine all tensors of a list with one number."""
-    number = by_category("mul" in prototype.name, 3, 1.7)
+    number = argument_by_category("mul" in prototype.name, 3, 1.7)
     templates: Sequence[CaseTemplate[Shape]] = [
         list_template("three", number, dtypes=DtypeSelection.all, smoke=True),
         *LIST_TEMPLATES,

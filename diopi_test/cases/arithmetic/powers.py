@@ -14,14 +14,14 @@ from diopi_proto.dtypes import common_dtype, floating, integer, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
-    BASIC_ROW,
     CALLERS,
-    INTEGERS,
-    TABLE,
-    by_category,
-    by_kind,
+    INTEGERS_BELOW_64_BITS,
+    SMOKE_ROW_PATTERN,
+    TABLE_PATTERN,
+    argument_by_category,
+    domain_by_kind,
+    draw_truth_values_or,
     number_wrapping_to,
-    truth_values_or,
 )
 from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, tiny_multiples, uniform
@@ -38,12 +38,12 @@ NO_POWER_REASONS = {
 }
 """The reasons why cases are non-discriminating, by a regular expression for labels."""
 
-ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
+SMALL_AND_SPECIAL = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
 """A domain of zeros, infinities, NaN, and numbers whose powers with small integer exponents are exact."""
 
 BASES: Mapping[str, Domain] = {
-    "input": by_kind(uniform(0.2, 3), integer_values(-5, 5)),
-    "exponent": by_kind(uniform(-3, 3), integer_values(0, 5)),
+    "input": domain_by_kind(uniform(0.2, 3), integer_values(-5, 5)),
+    "exponent": domain_by_kind(uniform(-3, 3), integer_values(0, 5)),
 }
 """The domains of ordinary bases and exponents."""
 
@@ -88,13 +88,17 @@ POWERS = (
     *ROW.variants(
         NEGATIVE_BASES, vary_argument("negative-to", "exponent", NEGATIVE_BASE_EXPONENTS), [F32, F16, Dtype.complex64]
     ),
-    *TABLE.variants({"input": ENDS, "exponent": ENDS}, vary_argument("ends-to", "exponent", (-1.0, 3, 0.0)), floating),
-    *TABLE.variants(SUBNORMAL_BASES, vary_argument("subnormal-to", "exponent", (-0.5, 0.25)), floating),
+    *TABLE_PATTERN.variants(
+        {"input": SMALL_AND_SPECIAL, "exponent": SMALL_AND_SPECIAL},
+        vary_argument("ends-to", "exponent", (-1.0, 3, 0.0)),
+        floating,
+    ),
+    *TABLE_PATTERN.variants(SUBNORMAL_BASES, vary_argument("subnormal-to", "exponent", (-0.5, 0.25)), floating),
     *ROW.variants(WIDE_POWER_DOMAINS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
-    *TABLE.variants(
+    *TABLE_PATTERN.variants(
         {"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, OVERFLOWING_EXPONENTS, signed
     ),
-    *TABLE.variants(
+    *TABLE_PATTERN.variants(
         {"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, OVERFLOWING_EXPONENTS, [Dtype.uint8]
     ),
 )
@@ -102,10 +106,10 @@ POWERS = (
 
 TENSOR_EXPONENTS = (
     pattern_template("row", (2, 12), (1,)).with_domains(
-        {"input": ENDS, "exponent": choice([0.5])}, "ends-to-half", dtypes=floating
+        {"input": SMALL_AND_SPECIAL, "exponent": choice([0.5])}, "ends-to-half", dtypes=floating
     ),
-    TABLE.with_domains(NEGATIVE_EXPONENTS, "negative", dtypes=[Dtype.int8, Dtype.int64]),
-    TABLE.with_domains(BOOL_OPERANDS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
+    TABLE_PATTERN.with_domains(NEGATIVE_EXPONENTS, "negative", dtypes=[Dtype.int8, Dtype.int64]),
+    TABLE_PATTERN.with_domains(BOOL_OPERANDS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
 )
 """Templates of powers of a tensor whose exponent is a tensor."""
 
@@ -113,7 +117,7 @@ TRUE_EXPONENTS = (
     ROW.with_domains(
         {"input": integer_values(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS
     ),
-    BASIC_ROW.with_domains(BOOL_OPERANDS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
+    SMOKE_ROW_PATTERN.with_domains(BOOL_OPERANDS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
 )
 """Templates of powers of a tensor whose exponent is the truth value True."""
 
@@ -124,7 +128,7 @@ PROMOTING_EXPONENTS = (
         vary_argument("to-negative-float", "exponent", {"fraction": -1.5, "integer": -2.0}),
         [Dtype.int32, Dtype.uint8],
     ),
-    *BASIC_ROW.variants(BOOL_OPERANDS, BOOL_BASE_EXPONENTS, [Dtype.bool], case_class=CALLERS),
+    *SMOKE_ROW_PATTERN.variants(BOOL_OPERANDS, BOOL_BASE_EXPONENTS, [Dtype.bool], case_class=CALLERS),
 )
 """Templates of integer and bool bases whose exponent is a number of another kind, which changes the result type."""
 
@@ -133,7 +137,10 @@ PROMOTING_EXPONENTS = (
 def power_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of powers of a tensor whose exponent is a tensor or a number."""
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
-    templates = [*Elementwise(prototype).distribute(BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
+    templates = [
+        *Elementwise(prototype).distribute(BASES, {"exponent": argument_by_category(1, 3, 2.3)}, without_bool),
+        *POWERS,
+    ]
     if prototype.form in ("plain", "inplace"):
         templates += TENSOR_EXPONENTS
         small_integers = {"input": integer_values(1, 4), "exponent": integer_values(0, 5)}
@@ -143,7 +150,7 @@ def power_cases(prototype: Prototype) -> Iterator[Case]:
     else:
         templates += TRUE_EXPONENTS
     if prototype.form == "plain":
-        bool_domains = dict.fromkeys(BASES, truth_values_or(True, integer_values(1, 4)))
+        bool_domains = dict.fromkeys(BASES, draw_truth_values_or(True, integer_values(1, 4)))
         pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32), (Dtype.int32, Dtype.bool)]
         templates += Elementwise(prototype).mixed_types(bool_domains, {}, pairs, exact=False, case_class=CALLERS)
     elif prototype.form == "scalar":
@@ -154,7 +161,7 @@ def power_cases(prototype: Prototype) -> Iterator[Case]:
 ONE_POWER_REASON = "every power of 1 is 1, and every power of NaN is NaN"
 """The reason why cases of powers of 1 or NaN are non-discriminating."""
 
-EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
+EXPONENT = domain_by_kind(uniform(-3, 3), integer_values(0, 6))
 """The domain of a tensor of exponents."""
 
 NUMBER_BASES = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
@@ -163,7 +170,7 @@ NUMBER_BASES = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan
 POWERS_OF_NUMBER = (
     *ROW.variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBER_BASES)),
     ROW.with_domains({"exponent": integer_values(-4, 4)}, "of-negative", {"input": -1.5}, [F32, F16]),
-    *TABLE.variants({"exponent": ENDS}, vary_argument("ends-of", "input", (-2.0, 0.0, 1.0, 0.5))),
+    *TABLE_PATTERN.variants({"exponent": SMALL_AND_SPECIAL}, vary_argument("ends-of", "input", (-2.0, 0.0, 1.0, 0.5))),
     ROW.with_domains({"exponent": EXPONENT}, "of-float", {"input": 1.5}, [Dtype.int32, Dtype.bool]),
     *ROW.variants(
         {"exponent": integer_values(-3, 2)},
@@ -172,7 +179,9 @@ POWERS_OF_NUMBER = (
     ),
     ROW.with_domains({"exponent": integer_values(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
     ROW.with_domains({"exponent": integer_values(60, 127)}, "far", {"input": 3}, integer),
-    ROW.with_domains({"exponent": integer_values(0, 5)}, "wrapped-number", {"input": number_wrapping_to(3)}, INTEGERS),
+    ROW.with_domains(
+        {"exponent": integer_values(0, 5)}, "wrapped-number", {"input": number_wrapping_to(3)}, INTEGERS_BELOW_64_BITS
+    ),
     ROW.with_domains(
         {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS
     ),
@@ -183,7 +192,7 @@ POWERS_OF_NUMBER = (
 @cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER_REASON})
 def power_of_number_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of powers of a number whose exponent is a tensor."""
-    usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
+    usual = Elementwise(prototype).distribute({"exponent": EXPONENT}, {"input": argument_by_category(3, -3, 1.7)})
     return Elementwise(prototype).cases([*usual, *POWERS_OF_NUMBER])
 
 

@@ -15,20 +15,20 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
     CALLERS,
-    CUBE,
-    INTEGERS,
-    SMALL,
-    SMALL_BY_WIDE,
-    SPECIAL_AND_FINITE,
-    TERNARY,
-    by_category,
-    by_kind,
+    CUBE_PATTERN,
+    HALF_PRECISION_INTEGERS,
+    INTEGERS_BELOW_64_BITS,
+    SIX_SPECIAL_VALUES,
+    SMALL_AND_WIDE_DOMAINS,
+    TERNARY_PATTERNS,
+    argument_by_category,
+    domain_by_kind,
+    draw_truth_values_or,
+    draw_wide_integers,
     for_both_operands,
     number_wrapping_to,
     rounded_in_one_operand,
     special_value_templates,
-    truth_values_or,
-    wide_integers,
 )
 from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
@@ -44,7 +44,7 @@ F16, F32 = Dtype.float16, Dtype.float32
 PROMOTED_DTYPES = [Dtype.int32, Dtype.uint8, Dtype.bool]
 """Element types that type promotion with a floating-point number changes to float32."""
 
-TERM_DOMAINS = for_both_operands(by_kind(normal(3), full_range))
+TERM_DOMAINS = for_both_operands(domain_by_kind(normal(3), full_range))
 """Domains of both operands: normally distributed floating-point numbers, or integers from the type's whole range."""
 
 SUMS = (
@@ -58,10 +58,12 @@ SUMS = (
         },
     ),
     ROW.with_domains(TERM_DOMAINS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
-    ROW.with_domains({"input": normal(), "other": SPECIAL_AND_FINITE}, "ends-alpha-0", {"other": nan, "alpha": 0}),
-    ROW.with_domains(for_both_operands(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
-    ROW.with_domains(for_both_operands(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
-    ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True).to_dtype(F32),
+    ROW.with_domains({"input": normal(), "other": SIX_SPECIAL_VALUES}, "ends-alpha-0", {"other": nan, "alpha": 0}),
+    ROW.with_domains(for_both_operands(draw_wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
+    ROW.with_domains(for_both_operands(draw_wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
+    ROW.with_domains(SMALL_AND_WIDE_DOMAINS, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True).to_dtype(
+        F32
+    ),
 )
 """Templates of sums and differences for all forms: `other` is a number or a tensor."""
 
@@ -106,11 +108,14 @@ def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
     opposite = {"other": -(2.0**24) if is_add else 2.0**24, "alpha": 1}
     cancelled = ROW.with_domains(UNREPRESENTABLE, "float-number-cancels", opposite, [Dtype.int32], exact=True)
-    wrapped = ROW.with_domains(TERM_DOMAINS, "wrapped-number", WRAPPED_NUMBER, INTEGERS)
-    numbers_by_category = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
+    wrapped = ROW.with_domains(TERM_DOMAINS, "wrapped-number", WRAPPED_NUMBER, INTEGERS_BELOW_64_BITS)
+    numbers_by_category = {
+        "other": argument_by_category(-1 if is_add else 1, 5, 1.75),
+        "alpha": argument_by_category(1, 3, -0.75),
+    }
     templates = [
         *Elementwise(prototype).distribute(TERM_DOMAINS, numbers_by_category, dtypes),
-        *special_value_templates(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
+        *special_value_templates(prototype, {"other": argument_by_category(1, 1, 0.0), "alpha": 1}),
         *SUMS,
         *(BOOL_SUMS if is_add else ()),
         *(
@@ -119,8 +124,8 @@ def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
             else ()
         ),
         *Elementwise(prototype).promoted(rounded_in_one_operand, {"alpha": 1}),
-        *Elementwise(prototype).mixed_types(SMALL_BY_WIDE, {"alpha": 3}, include_bool=not without_bool),
-        *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE, {"alpha": 3}),
+        *Elementwise(prototype).mixed_types(SMALL_AND_WIDE_DOMAINS, {"alpha": 3}, include_bool=not without_bool),
+        *Elementwise(prototype).wider_scalar_tensor(SMALL_AND_WIDE_DOMAINS, {"alpha": 3}),
         *_beyond_int64(prototype, {"alpha": -3}),
     ]
     if without_bool:
@@ -133,7 +138,7 @@ def add_and_sub_cases(prototype: Prototype) -> Iterator[Case]:
 WIDE_FACTOR = ByDtype(lambda dtype: 2**28 + 1 if dtype is Dtype.int64 else 2**13 + 1)
 """A large odd factor for int32 or int64 whose products with `integers_without_overflow(factors=2)` do not overflow."""
 
-FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truth_values_or(True, full_range)))
+FACTORS = for_both_operands(domain_by_kind(log_uniform(-6, 6), draw_truth_values_or(True, full_range)))
 """The domains of both factors of a product."""
 
 PRODUCTS = (
@@ -146,7 +151,7 @@ PRODUCTS = (
         [Dtype.int32, Dtype.int64],
     ),
     ROW.with_domains(FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
-    ROW.with_domains(SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True).to_dtype(F32),
+    ROW.with_domains(SMALL_AND_WIDE_DOMAINS, "whole", {"other": 2999}, [Dtype.int32], exact=True).to_dtype(F32),
 )
 """Templates of products for all forms: `other` is a number or a tensor."""
 
@@ -157,17 +162,19 @@ def mul_cases(prototype: Prototype) -> Iterator[Case]:
     promoted_products = [
         ROW.with_domains(FACTORS, "float-number", {"other": 2.5}, PROMOTED_DTYPES),
         ROW.with_domains(UNREPRESENTABLE, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
-        ROW.with_domains(FACTORS, "wrapped-number", {"other": number_wrapping_to(5)}, INTEGERS),
+        ROW.with_domains(FACTORS, "wrapped-number", {"other": number_wrapping_to(5)}, INTEGERS_BELOW_64_BITS),
     ]
     templates = [
-        *Elementwise(prototype).distribute(FACTORS, {"other": by_category(-1, -5, 1.7)}),
-        *special_value_templates(prototype, {"other": by_category(1, -2, -2.0)}),
+        *Elementwise(prototype).distribute(FACTORS, {"other": argument_by_category(-1, -5, 1.7)}),
+        *special_value_templates(prototype, {"other": argument_by_category(1, -2, -2.0)}),
         *PRODUCTS,
         *(promoted_products if prototype.form == "scalar" else ()),
-        *Elementwise(prototype).mixed_types(SMALL_BY_WIDE),
-        *Elementwise(prototype).wider_scalar_tensor(SMALL_BY_WIDE),
+        *Elementwise(prototype).mixed_types(SMALL_AND_WIDE_DOMAINS),
+        *Elementwise(prototype).wider_scalar_tensor(SMALL_AND_WIDE_DOMAINS),
         *Elementwise(prototype).promoted(
-            lambda dtype: for_both_operands(by_kind(choice([3, -3]), IntegerGap(dtype).unrepresentable_integers()))
+            lambda dtype: for_both_operands(
+                domain_by_kind(choice([3, -3]), IntegerGap(dtype).unrepresentable_integers())
+            )
         ),
     ]
     return Elementwise(prototype).cases(templates)
@@ -180,12 +187,12 @@ The values of the divisor `tensor2` keep away from 0.
 """
 
 PRODUCT_DOMAINS_OF_ANY_TYPE: Mapping[str, Domain] = {
-    name: by_kind(domain, full_range) for name, domain in PRODUCT_DOMAINS.items()
+    name: domain_by_kind(domain, full_range) for name, domain in PRODUCT_DOMAINS.items()
 }
 """Like `PRODUCT_DOMAINS`, but for integer types with integers from the whole range."""
 
 SUMS_OF_PRODUCTS = (
-    *(pattern.with_domains(PRODUCT_DOMAINS_OF_ANY_TYPE, arguments={"value": 0.5}) for pattern in TERNARY),
+    *(pattern.with_domains(PRODUCT_DOMAINS_OF_ANY_TYPE, arguments={"value": 0.5}) for pattern in TERNARY_PATTERNS),
     *ROW.variants(PRODUCT_DOMAINS_OF_ANY_TYPE, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
     ROW.with_domains(
         dict.fromkeys(PRODUCT_DOMAINS, integers_without_overflow(factors=2, terms=4)),
@@ -194,8 +201,10 @@ SUMS_OF_PRODUCTS = (
         [Dtype.int32, Dtype.int64],
     ),
     ROW.with_domains(PRODUCT_DOMAINS_OF_ANY_TYPE, "value-third", {"value": 1 / 3}, [F32, F16]),
-    CUBE.with_domains(dict.fromkeys(PRODUCT_DOMAINS, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
-    CUBE.with_domains(dict.fromkeys(PRODUCT_DOMAINS, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
+    CUBE_PATTERN.with_domains(dict.fromkeys(PRODUCT_DOMAINS, SIX_SPECIAL_VALUES), "special", {"value": -1}, floating),
+    CUBE_PATTERN.with_domains(
+        dict.fromkeys(PRODUCT_DOMAINS, SIX_SPECIAL_VALUES), "special-value-0", {"value": 0}, floating
+    ),
 )
 """Templates of input + value · tensor1 · tensor2, and of the same with a quotient."""
 
@@ -204,14 +213,15 @@ SUMS_OF_PRODUCTS = (
 def addcmul_and_addcdiv_cases(prototype: Prototype) -> Iterator[Case]:
     """Return the cases of input + value · tensor1 · tensor2 and input + value · tensor1 / tensor2."""
     templates = [
-        *Elementwise(prototype).distribute(PRODUCT_DOMAINS_OF_ANY_TYPE, {"value": by_category(1, -3, 1.7)}),
+        *Elementwise(prototype).distribute(PRODUCT_DOMAINS_OF_ANY_TYPE, {"value": argument_by_category(1, -3, 1.7)}),
         *SUMS_OF_PRODUCTS,
     ]
     if prototype.base == "diopiAddcmul":
         truncated = ROW.with_domains(PRODUCT_DOMAINS_OF_ANY_TYPE, "value-truncated", {"value": 2.75}, [Dtype.int32])
         templates.append(truncated if prototype.is_inplace else truncated.to_dtype(Dtype.int32))
         templates += Elementwise(prototype).mixed_types(
-            {"input": SMALL, "tensor1": SMALL, "tensor2": integer_values(-9, 9)}, {"value": 3}
+            {"input": HALF_PRECISION_INTEGERS, "tensor1": HALF_PRECISION_INTEGERS, "tensor2": integer_values(-9, 9)},
+            {"value": 3},
         )
         templates += Elementwise(prototype).promoted(_products, {"value": 1}, floats_first=True)
         templates += _beyond_int64(prototype, {"value": -1})
@@ -259,14 +269,14 @@ WEIGHTS = {"below-half": 0.49, "half": 0.5, "int": 2, "negative": -1.3, "third":
 END_DOMAINS = {**LERP_DOMAINS, "weight": choice([0.0, 1.0])}
 """Domains of interpolations with the weights 0 and 1, whose results are the start or the end."""
 
-SPECIAL_DOMAINS = {"input": SPECIAL_AND_FINITE, "end": SPECIAL_AND_FINITE, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
+SPECIAL_DOMAINS = {"input": SIX_SPECIAL_VALUES, "end": SIX_SPECIAL_VALUES, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
 """Domains of interpolations between special values, with a few different weights."""
 
 LERPS = (
-    *(pattern.with_domains(LERP_DOMAINS, arguments={"weight": 0.7}) for pattern in TERNARY),
+    *(pattern.with_domains(LERP_DOMAINS, arguments={"weight": 0.7}) for pattern in TERNARY_PATTERNS),
     *ROW.variants(LERP_DOMAINS, vary_argument("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
     *ROW.variants(END_DOMAINS, vary_argument("weight", "weight", (0, 1.0)), DtypeSelection.all, exact=True),
-    CUBE.with_domains(SPECIAL_DOMAINS, "special", {"weight": 0.25}, floating),
+    CUBE_PATTERN.with_domains(SPECIAL_DOMAINS, "special", {"weight": 0.25}, floating),
 )
 """Templates of linear interpolations."""
 

@@ -28,23 +28,23 @@ from lib_rt.dtypes import integer_range
 CALLERS = CaseClass.callers
 """The class of cases with unusual arguments that callers pass, such as truth values in place of numbers."""
 
-BASIC_ROW = ROW.replace(smoke=True)
-"""The pattern of a 4 × 5 matrix and a row, for smoke cases (the small set of cases that every run contains)."""
+SMOKE_ROW_PATTERN = ROW.replace(smoke=True)
+"""The pattern of a 4 × 5 matrix and a row, as a smoke case. Smoke cases are the small set that every run contains."""
 
-TABLE = pattern_template("table", (9, 11), (9, 1))
+TABLE_PATTERN = pattern_template("table", (9, 11), (9, 1))
 """A pattern of a 9 × 11 matrix, each row of which is combined with one element of a column."""
 
-CUBE = pattern_template("cube", (6, 6, 6), (6, 1), (6,))
-"""A pattern of a 6 × 6 × 6 tensor, a column and a row, so that all triples of six values can occur."""
+CUBE_PATTERN = pattern_template("cube", (6, 6, 6), (6, 1), (6,))
+"""A pattern of a 6 × 6 × 6 tensor, a column and a row: all triples of six values can occur."""
 
-TERNARY = (
+TERNARY_PATTERNS = (
     pattern_template("three-shapes", (4, 1, 5), (3, 1), (5,), smoke=True),
     pattern_template("three-layouts", (4, 6), layouts=[contiguous, transposed, strided], result_layout=transposed),
 )
 """Patterns for functions of three tensors: different shapes, which are broadcast, or different layouts."""
 
 
-def by_dtype(choose_domain: Callable[[Dtype], Domain]) -> Domain:
+def domain_by_dtype(choose_domain: Callable[[Dtype], Domain]) -> Domain:
     """Return a domain that depends on the element type.
 
     Args:
@@ -60,7 +60,7 @@ def by_dtype(choose_domain: Callable[[Dtype], Domain]) -> Domain:
     return draw
 
 
-def by_kind(of_floats: Domain, of_integers: Domain) -> Domain:
+def domain_by_kind(of_floats: Domain, of_integers: Domain) -> Domain:
     """Return a domain that depends on the kind of the element type.
 
     Args:
@@ -70,10 +70,10 @@ def by_kind(of_floats: Domain, of_integers: Domain) -> Domain:
     Returns:
         The domain.
     """
-    return by_dtype(lambda dtype: of_floats if category(dtype) >= 2 else of_integers)
+    return domain_by_dtype(lambda dtype: of_floats if category(dtype) >= 2 else of_integers)
 
 
-def by_category(of_bool: Any, of_integers: Any, of_floats: Any) -> ByDtype:
+def argument_by_category(of_bool: Any, of_integers: Any, of_floats: Any) -> ByDtype:
     """Return an argument that depends on the element type under test.
 
     Args:
@@ -87,8 +87,8 @@ def by_category(of_bool: Any, of_integers: Any, of_floats: Any) -> ByDtype:
     return ByDtype(lambda dtype: (of_bool, of_integers, of_floats)[min(category(dtype), 2)])
 
 
-def nonzero(domain: Domain) -> Domain:
-    """Return a domain like `domain` with 1 in place of every 0."""
+def replace_zeros(domain: Domain) -> Domain:
+    """Return a domain that draws from `domain` and replaces every 0 by 1."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
@@ -97,12 +97,17 @@ def nonzero(domain: Domain) -> Domain:
     return draw
 
 
-def truth_values_or(first: bool, other_domain: Domain) -> Domain:
-    """Return a domain that draws truth values for bool, and from `other_domain` for other types.
+def draw_truth_values_or(first: bool, other_domain: Domain) -> Domain:
+    """Return a domain of truth values for bool and of `other_domain` for all other types.
 
-    If only one truth value is drawn, it is `first`.
+    Args:
+        first: The truth value of a tensor with one element. Larger tensors contain both truth values.
+        other_domain: The domain for all types except bool.
+
+    Returns:
+        The domain.
     """
-    return by_dtype(lambda dtype: choice([first, not first]) if dtype is Dtype.bool else other_domain)
+    return domain_by_dtype(lambda dtype: choice([first, not first]) if dtype is Dtype.bool else other_domain)
 
 
 def for_both_operands(domain: Domain) -> Mapping[str, Domain]:
@@ -110,8 +115,8 @@ def for_both_operands(domain: Domain) -> Mapping[str, Domain]:
     return {"input": domain, "other": domain}
 
 
-def wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Return integers within 3 of 2⁶² for int64, and within 3 of 100 for other types.
+def draw_wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Return random integers from 2⁶² − 3 to 2⁶² + 3 for int64, and from 97 to 103 for other types.
 
     Integers near 2⁶² become equal if a kernel converts them to float64.
     """
@@ -119,28 +124,29 @@ def wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return top + rng.integers(-3, 3, count, endpoint=True)
 
 
-def _wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Draw integers in [−16000, 16000], with every second one divided by 1024."""
+def _draw_wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Return random integers in [−16000, 16000]; every second one is divided by 1024."""
     return integer_values(-16000, 16000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
 
 
-SMALL = integer_values(-250, 250)
+HALF_PRECISION_INTEGERS = integer_values(-250, 250)
 """A domain of integers in [−250, 250], all of which float16 and bfloat16 represent."""
 
-WIDE = by_kind(_wide_floats, integer_values(-3000, 3000))
+WIDE_NUMBERS = domain_by_kind(_draw_wide_floats, integer_values(-3000, 3000))
 """A domain of numbers that float16 and bfloat16 cannot all represent.
 
-In float32, their sums and products with `SMALL` are exact. A kernel that computes in a narrower type makes errors.
+In float32, their sums and products with `HALF_PRECISION_INTEGERS` are exact. A kernel that computes in a narrower type
+rounds these sums and products.
 """
 
-SMALL_BY_WIDE: Mapping[str, Domain] = {"input": SMALL, "other": WIDE}
-"""Domains of two operands: `SMALL` for `input`, and `WIDE` for `other`."""
+SMALL_AND_WIDE_DOMAINS: Mapping[str, Domain] = {"input": HALF_PRECISION_INTEGERS, "other": WIDE_NUMBERS}
+"""Domains of two operands: `HALF_PRECISION_INTEGERS` for `input`, and `WIDE_NUMBERS` for `other`."""
 
-ENDS = choice([0.0, -0.0, 1.0, -1.5, 7.0, inf, -inf, nan, 2.0, -7.0])
+SMALL_AND_SPECIAL = choice([0.0, -0.0, 1.0, -1.5, 7.0, inf, -inf, nan, 2.0, -7.0])
 """A domain of zeros of both signs, small numbers, infinities and NaN."""
 
-SPECIAL_AND_FINITE = choice([0.0, -0.0, 1.5, inf, -inf, nan])
-"""A domain of six values, zeros, infinities, NaN and 1.5, for functions of three tensors."""
+SIX_SPECIAL_VALUES = choice([0.0, -0.0, 1.5, inf, -inf, nan])
+"""A domain of six values for functions of three tensors: zeros and infinities of both signs, NaN and 1.5."""
 
 
 def rounded_in_one_operand(dtype: Dtype) -> Mapping[str, Domain]:
@@ -151,15 +157,16 @@ def rounded_in_one_operand(dtype: Dtype) -> Mapping[str, Domain]:
             integer operand, and rounds them to values of the floating-point operand.
 
     Returns:
-        The domains of `input` and `other`. Both have the same domain, which depends on the type of the operand.
+        The domains of `input` and `other`. They are the same object, which draws different values for a floating-point
+        operand and for an integer operand.
     """
     return for_both_operands(
-        by_kind(IntegerGap(dtype).representable_neighbors(), IntegerGap(dtype).unrepresentable_integers())
+        domain_by_kind(IntegerGap(dtype).representable_neighbors(), IntegerGap(dtype).unrepresentable_integers())
     )
 
 
-INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
-"""Integer types that cannot represent every number argument, because number arguments are 64 bits wide."""
+INTEGERS_BELOW_64_BITS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
+"""Integer types that are narrower than a number argument, which has 64 bits."""
 
 
 def number_wrapping_to(value: int) -> ByDtype:
@@ -169,8 +176,8 @@ def number_wrapping_to(value: int) -> ByDtype:
         value: The number after the conversion to the integer type.
 
     Returns:
-        The argument: `value` plus the number of values of the type; for uint8 minus this number, so that it is
-        negative.
+        The argument: for signed types, `value` plus the number of values of the type; for uint8, `value` minus this
+        number, which is negative.
     """
 
     def number(dtype: Dtype) -> int:
@@ -183,7 +190,7 @@ def number_wrapping_to(value: int) -> ByDtype:
 def special_value_templates(
     prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
 ) -> Iterator[CaseTemplate[Operands]]:
-    """Return one template per element type, in which all combinations of the operands' special values occur.
+    """Return one template per element type; its operands contain all pairs of special values.
 
     Args:
         prototype: The prototype of the function or form.

@@ -17,16 +17,17 @@ from diopi_test.cases.lmdeploy.arguments import F32, I32, I64, MANY_ROWS
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 K_VALUES = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
-"""Values of k: 0, which stands for no value, usual values, and values near and above the maximum of 1024."""
+"""Values of k: 0, which means that no k is set, usual values, and values near and above the maximum of 1024."""
 
 P_VALUES = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
-"""Values of p: zero, usual values, and values outside [0, 1].
+"""Values of p: 0, which means that no p is set, usual values, and values outside [0, 1].
 
-In tensors of 40 elements, 13 values of k and 12 values of p occur at random positions.
+A tensor of 40 sequences contains every value of k and of p at least three times, at independent random positions. The
+cases of a function together contain every combination that the call treats differently; a test verifies it.
 """
 
 BUFFER_ARGUMENTS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
-"""The numbers with which `diopiSetupToppRuntimeArgsInp` fills its buffers."""
+"""The arguments with which `diopiSetupToppRuntimeArgsInp` fills its buffers."""
 
 
 def per_sequence_template(

@@ -43,7 +43,8 @@ def check_distinct_positions(name: str, positions: Array, length: int, axis: int
     """Check that all `positions` are in [0, length), and that the positions of each slice along `axis` are distinct."""
     is_outside = (positions < 0) | (positions >= length)
     if is_outside.any():
-        yield f"{name}: {_describe_first(is_outside)}: {positions[is_outside][0]}, expected a position from 0 to {length - 1}"
+        actual = positions[is_outside][0]
+        yield f"{name}: {_describe_first(is_outside)}: {actual}, expected a position from 0 to {length - 1}"
     ranked = np.sort(positions, axis)
     repeated = np.diff(ranked, axis=axis) == 0
     if repeated.any():
