@@ -101,7 +101,7 @@ _INTERRUPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("number", "whom"), sampled(_INTERRUPTIONS, 1))
+@pytest.mark.parametrize(("number", "receiver"), sampled(_INTERRUPTIONS, 1))
 def test_an_interrupted_run_reports_its_progress(data: Path, tmp_path: Path, number: int, receiver: str) -> None:
     process = begin_run(data, "leaving:slowly", tmp_path, "-k", "float")
     wait_for_verdict(tmp_path)

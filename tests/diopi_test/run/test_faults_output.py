@@ -77,7 +77,7 @@ def test_unprintable_texts_are_escaped(variables: dict[str, str], tmp_path: Path
 @pytest.mark.parametrize("descriptors", sampled([((1,),), ((2,),), ((0, 1, 2),)], 1))
 def test_closed_standard_streams_do_not_stop_the_run(descriptors: tuple[int, ...], tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    process = run(tmp_path, "--json", report, within=[sys.executable, "-c", CLOSES, " ".join(map(str, descriptors))])
+    process = run(tmp_path, "--json", report, prefix=[sys.executable, "-c", CLOSES, " ".join(map(str, descriptors))])
     assert finish(process, tmp_path)[0] == 1
     check(report)
 
@@ -105,7 +105,7 @@ def test_a_full_disk_is_reported_and_the_report_is_printed(tmp_path: Path) -> No
     report = tmp_path / "report.json"
     log = tmp_path / "run.log"
     status, output = finish(
-        run(tmp_path, "--json", report, "--log", log, within=[sys.executable, "-c", LIMITS]), tmp_path
+        run(tmp_path, "--json", report, "--log", log, prefix=[sys.executable, "-c", LIMITS]), tmp_path
     )
     assert status == 3
     assert b"5 failed" in output  # one vendor prints more than the limit, and so fails itself
