@@ -20,7 +20,7 @@ from importlib import import_module
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
-from defects.registry import FINDINGS, Library, text
+from defects.registry import DEFECTS, Library, format_result
 
 for module in ("onnx_runtime", "jax_and_xla", "pytorch", "triton_interpreter", "flag_gems"):
     import_module(f"defects.{module}")  # which adds its defects to the list
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--markdown", action="store_true", help="print the tables of docs/found.md")
     options = parser.parse_args(arguments)
     if options.markdown:
-        for library in dict.fromkeys(defect.library for defect in FINDINGS):
+        for library in dict.fromkeys(defect.library for defect in DEFECTS):
             print(table(library))
         return 0
     return print_lines()
@@ -41,10 +41,10 @@ def main(arguments: Sequence[str]) -> int:
 def table(library: Library) -> str:
     """Return the defects of a library as a table in Markdown, with the results on this computer."""
     rows = ["| call | found | expected | definition | status |", "| --- | --- | --- | --- | --- |"]
-    for defect in FINDINGS:
+    for defect in DEFECTS:
         if defect.library == library:
-            actual = text(defect.compute()) if library.version else "not tried"
-            cells = (defect.call, actual, text(defect.expected), defect.definition, defect.status)
+            actual = format_result(defect.compute()) if library.version else "not tried"
+            cells = (defect.call, actual, format_result(defect.expected), defect.definition, defect.status)
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join([f"## {library.title}", "", f"Version {library.version}", "", *rows, ""])
 
@@ -52,7 +52,7 @@ def table(library: Library) -> str:
 def print_lines() -> int:
     """Print a line per defect, and return the exit status."""
     has_changed = False
-    for defect in FINDINGS:
+    for defect in DEFECTS:
         version = defect.library.version
         if not version:
             print(
@@ -62,7 +62,7 @@ def print_lines() -> int:
         actual = defect.compute()
         verdict = "reproduces" if defect.reproduces(actual) else "DOES NOT REPRODUCE"
         has_changed |= not defect.reproduces(actual)
-        values = f"found {text(actual)} · expected {text(defect.expected)}"
+        values = f"found {format_result(actual)} · expected {format_result(defect.expected)}"
         print(f"{defect.library.title} {version} · {defect.call} · {values} · {verdict}")
     return int(has_changed)
 

@@ -1,8 +1,8 @@
 """The user-mode driver of NVDLA as the released open-source headers declare it.
 
-The released headers differ from the published document, which `nvdla` declares: in the order of the methods, in their
-results, in the numbers of errors, and in structures. The tables contain only what decides about binary compatibility:
-order, types and values. Functions that both interfaces declare with the same parameters share their documentation.
+The module `nvdla` declares the same driver as the published document describes it. The released headers have another
+order of methods, other types of results, other error numbers and other structures. The tables contain only what binary
+compatibility needs: order, types and values. Functions and values that both interfaces have share their texts.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ ERROR_TYPE = "NvDlaError"
 class DriverError(Enumeration):
     """The result of a call."""
 
-    Success = 0x0, "The call succeeded."
+    Success = 0x0, nvdla.Error.Success.meaning
     Error_NotImplemented = 0x1, "The function is not implemented."
-    Error_NotSupported = 0x2, "The implementation can read this loadable but not run it, or can't change this field."
-    Error_NotInitialized = 0x3, "No network is loaded, or a tensor is not bound."
-    Error_BadParameter = 0x4, "An argument is NULL, out of range, or does not match the network."
+    Error_NotSupported = 0x2, nvdla.Error.Error_NotSupported.meaning
+    Error_NotInitialized = 0x3, nvdla.Error.Error_NotInitialized.meaning
+    Error_BadParameter = 0x4, nvdla.Error.Error_BadParameter.meaning
     Error_Timeout = 0x5, "The time limit of the call is exceeded."
-    Error_InsufficientMemory = 0x6, "The heap does not have enough memory."
+    Error_InsufficientMemory = 0x6, nvdla.Error.Error_InsufficientMemory.meaning
     Error_ReadOnlyAttribute = 0x7, "The attribute can't be changed."
-    Error_InvalidState = 0x8, "The driver failed."
+    Error_InvalidState = 0x8, nvdla.Error.Error_Internal.meaning
     Error_InvalidAddress = 0x9, "The address is invalid."
     Error_InvalidSize = 0xA, "The size is invalid."
-    Error_BadValue = 0xB, "A handle refers to no live object."
+    Error_BadValue = 0xB, nvdla.Error.Error_BadValue.meaning
     Error_AlreadyAllocated = 0xD, "The memory is already allocated."
-    Error_Busy = 0xE, "The object is in use: a network is loaded, or memory is bound."
+    Error_Busy = 0xE, nvdla.Error.Error_Busy.meaning
     Error_ResourceError = 0xF, "A resource is invalid."
     Error_CountMismatch = 0x10, "A count differs from the expected one."
     Error_OverFlow = 0x11, "A value exceeds the range of its type."
     Error_Disconnected = 0x12, "The connection to the device is lost."
     Error_FileNotFound = 0x13, "There is no such file."
     Error_TestApplicationFailed = 0x14, "The program failed."
-    Error_DeviceNotFound = 0x15, "There is no device with this number."
+    Error_DeviceNotFound = 0x15, nvdla.Error.Error_DeviceNotFound.meaning
     Error_SurfaceNotSupported = 0x10003, "The surface is not supported."
     Error_FileReadFailed = 0x30001, "The bytes are not a loadable, are damaged, or are of another compiler version."
     Error_EndOfFile = 0x30002, "The file ends."
@@ -72,26 +72,26 @@ class DriverError(Enumeration):
 class ReleasedHeap(Enumeration):
     """The heap in which memory is allocated."""
 
-    System = 0, "System memory, which host and device can address."
-    SRAM = 1, "On-chip memory, which is small and fast."
+    System = 0, nvdla.Heap.DRAM.meaning
+    SRAM = 1, nvdla.Heap.SRAM.meaning
 
 
 class ReleasedDataType(Enumeration):
     """The values of `dataType`. The element types that are not listed are unknown."""
 
     UNKNOWN = 0, "Another element type."
-    FLOAT = 1, "IEEE binary32."
-    HALF = 2, "IEEE binary16."
-    INT16 = 3, "16-bit integer."
-    INT8 = 4, "8-bit integer."
+    FLOAT = 1, nvdla.DataType.FLOAT.meaning
+    HALF = 2, nvdla.DataType.HALF.meaning
+    INT16 = 3, nvdla.DataType.INT16.meaning
+    INT8 = 4, nvdla.DataType.INT8.meaning
 
 
 class ReleasedDataFormat(Enumeration):
     """The values of `dataFormat`."""
 
     UNKNOWN = 0, "Another order."
-    NCHW = 1, "Batch, channels, height, width."
-    NHWC = 2, "Batch, height, width, channels."
+    NCHW = 1, nvdla.DataFormat.NCHW.meaning
+    NHWC = 2, nvdla.DataFormat.NHWC.meaning
 
 
 class ReleasedPixelFormat(Enumeration):
@@ -166,14 +166,14 @@ _TYPES: tuple[Declaration, ...] = (
 """The macros, the types and the structures of the interface."""
 
 _function = partial(FunctionDeclaration, returns=ERROR_TYPE)
-"""Makes the declaration of a function that returns an error."""
+"""Return the declaration of a function that returns an error by default."""
 
 
 def _find(functions: tuple[FunctionDeclaration, ...], name: str) -> FunctionDeclaration:
     """Return the declaration of a function that both interfaces have, with the released type of its result."""
-    found = next(function for function in functions if function.name == name)
-    returns = ERROR_TYPE if found.returns == "NvError" else found.returns
-    return replace(found, returns=returns, doc=found.doc.replace("NvError", ERROR_TYPE), is_project_defined=False)
+    declared = next(function for function in functions if function.name == name)
+    returns = ERROR_TYPE if declared.returns == "NvError" else declared.returns
+    return replace(declared, returns=returns, doc=declared.doc.replace("NvError", ERROR_TYPE), is_project_defined=False)
 
 
 _layer = partial(_find, nvdla.PORTABILITY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from defects.registry import Array, Library, finding, nan
+from defects.registry import Array, Library, nan, register_defect
 
 XLA = Library("XLA on the CPU", ("jaxlib", "jax"))
 JAX = Library("JAX on the CPU", ("jax", "jaxlib"))
@@ -17,7 +17,7 @@ XLA_REPORT = (
 ONE_NAN = np.where(np.arange(4096) == 2000, nan, 0).astype(np.float32)
 
 
-@finding(
+@register_defect(
     XLA, "jax.numpy.max of 4,096 float32 numbers, one NaN", np.float32(nan), "numpy.max: NaN is propagated", XLA_REPORT
 )
 def maximum_of_many() -> Array:
@@ -26,7 +26,7 @@ def maximum_of_many() -> Array:
     return np.asarray(jnp.max(ONE_NAN))
 
 
-@finding(
+@register_defect(
     XLA, "jax.numpy.min of 4,096 float32 numbers, one NaN", np.float32(nan), "numpy.min: NaN is propagated", XLA_REPORT
 )
 def minimum_of_many() -> Array:
@@ -35,7 +35,7 @@ def minimum_of_many() -> Array:
     return np.asarray(jnp.min(ONE_NAN))
 
 
-@finding(
+@register_defect(
     JAX,
     "jax.numpy.sinh of float32 67.9282",
     np.float32(np.sinh(np.float64(np.float32(67.9282)))),
@@ -47,7 +47,7 @@ def hyperbolic_sine() -> Array:
     return np.asarray(jnp.sinh(np.float32(67.9282)))
 
 
-@finding(
+@register_defect(
     JAX,
     "jax.numpy.cosh of float32 67.9282",
     np.float32(np.cosh(np.float64(np.float32(67.9282)))),
@@ -59,7 +59,7 @@ def hyperbolic_cosine() -> Array:
     return np.asarray(jnp.cosh(np.float32(67.9282)))
 
 
-@finding(
+@register_defect(
     JAX,
     "jax.scipy.special.erfinv of float32 -0.99982744",
     np.float32(-2.6559907751),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from defects.registry import Array, Library, finding, float32, float64, inf, int64, nan, text
+from defects.registry import Array, Library, float32, float64, format_result, inf, int64, nan, register_defect
 
 ONNX_RUNTIME = Library("ONNX Runtime", ("onnxruntime", "onnx"))
 
@@ -40,17 +40,19 @@ NAN_REPORT = "open: [issue 10514](https://github.com/microsoft/onnxruntime/issue
 LIKE_NUMPY = "ONNX: “similar to numpy”, which returns NaN"
 
 
-@finding(ONNX_RUNTIME, "ReduceSum of int64 [2^53, 1]", int64([2**53 + 1]), "the sum, in int64", ROUNDING_REPORT)
+@register_defect(ONNX_RUNTIME, "ReduceSum of int64 [2^53, 1]", int64([2**53 + 1]), "the sum, in int64", ROUNDING_REPORT)
 def sum_of_integers() -> Array:
     return onnx("ReduceSum", 13, int64([2**53, 1]))
 
 
-@finding(ONNX_RUNTIME, "ReduceProd of int64 [3^20, 3^19]", int64([3**39]), "the product, in int64", ROUNDING_REPORT)
+@register_defect(
+    ONNX_RUNTIME, "ReduceProd of int64 [3^20, 3^19]", int64([3**39]), "the product, in int64", ROUNDING_REPORT
+)
 def product_of_integers() -> Array:
     return onnx("ReduceProd", 18, int64([3**20, 3**19]))
 
 
-@finding(ONNX_RUNTIME, "Pow of int64 7, 21", int64([7**21]), "ONNX: Pow is defined for int64; 7^21 fits")
+@register_defect(ONNX_RUNTIME, "Pow of int64 7, 21", int64([7**21]), "ONNX: Pow is defined for int64; 7^21 fits")
 def power_of_integers() -> Array:
     return onnx("Pow", 15, int64([7]), int64([21]))
 
@@ -62,17 +64,21 @@ SIGMOID_REPORT = (
 )
 
 
-@finding(ONNX_RUNTIME, "Sigmoid of float32 [-15, -18]", float32([3.0590223e-07, 1.522998e-08]), SIGMOID, SIGMOID_REPORT)
+@register_defect(
+    ONNX_RUNTIME, "Sigmoid of float32 [-15, -18]", float32([3.0590223e-07, 1.522998e-08]), SIGMOID, SIGMOID_REPORT
+)
 def sigmoid() -> Array:
     return onnx("Sigmoid", 13, float32([-15, -18]))
 
 
-@finding(ONNX_RUNTIME, "Tanh of float32 2^-126", float32([2.0**-126]), "tanh x, which is x next to 0; 28 ulp off")
+@register_defect(
+    ONNX_RUNTIME, "Tanh of float32 2^-126", float32([2.0**-126]), "tanh x, which is x next to 0; 28 ulp off"
+)
 def tanh() -> Array:
     return onnx("Tanh", 13, float32([2.0**-126]))
 
 
-@finding(
+@register_defect(
     ONNX_RUNTIME,
     "Gelu of float64 -0.3 with tanh",
     float64([-0.11462907645724076]),
@@ -82,27 +88,29 @@ def gelu() -> Array:
     return onnx("Gelu", 20, float64([-0.3]), approximate="tanh")
 
 
-@finding(ONNX_RUNTIME, "MaxPool of four -∞", float32([[[-inf]]]), "the maximum of a window, here -∞")
+@register_defect(ONNX_RUNTIME, "MaxPool of four -∞", float32([[[-inf]]]), "the maximum of a window, here -∞")
 def max_pool_of_infinities() -> Array:
     return onnx("MaxPool", 12, np.full((1, 1, 4), -inf, np.float32), kernel_shape=[4])
 
 
-@finding(ONNX_RUNTIME, "MaxPool of [0, NaN, 0]", float32([[[nan]]]), "the maximum of a window; AveragePool returns NaN")
+@register_defect(
+    ONNX_RUNTIME, "MaxPool of [0, NaN, 0]", float32([[[nan]]]), "the maximum of a window; AveragePool returns NaN"
+)
 def max_pool_of_nan() -> Array:
     return onnx("MaxPool", 12, float32([[[0, nan, 0]]]), kernel_shape=[3])
 
 
-@finding(ONNX_RUNTIME, "ReduceMax of [1, NaN]", float32([nan]), LIKE_NUMPY, NAN_REPORT)
+@register_defect(ONNX_RUNTIME, "ReduceMax of [1, NaN]", float32([nan]), LIKE_NUMPY, NAN_REPORT)
 def maximum_of_nan() -> Array:
     return onnx("ReduceMax", 18, float32([1, nan]))
 
 
-@finding(ONNX_RUNTIME, "ReduceMin of [1, NaN]", float32([nan]), LIKE_NUMPY, NAN_REPORT)
+@register_defect(ONNX_RUNTIME, "ReduceMin of [1, NaN]", float32([nan]), LIKE_NUMPY, NAN_REPORT)
 def minimum_of_nan() -> Array:
     return onnx("ReduceMin", 18, float32([1, nan]))
 
 
-@finding(
+@register_defect(
     ONNX_RUNTIME,
     "LogSoftmax of float64 [1, NaN, 2]",
     float64([[nan, nan, nan]]),
@@ -112,7 +120,7 @@ def log_softmax_of_nan() -> Array:
     return onnx("LogSoftmax", 13, float64([[1, nan, 2]]))
 
 
-@finding(
+@register_defect(
     ONNX_RUNTIME,
     "Unique of [NaN, 1, NaN, 2]",
     "1 and 2 are among the values",
@@ -120,10 +128,12 @@ def log_softmax_of_nan() -> Array:
 )
 def unique_of_nan() -> str:
     values = onnx("Unique", 11, float32([nan, 1, nan, 2]))
-    return "1 and 2 are among the values" if {1, 2} <= set(values.tolist()) else f"the values are {text(values)}"
+    return (
+        "1 and 2 are among the values" if {1, 2} <= set(values.tolist()) else f"the values are {format_result(values)}"
+    )
 
 
-@finding(
+@register_defect(
     ONNX_RUNTIME,
     "Where of [true], [-0.0], [1.0]",
     float32([-0.0]),
@@ -133,7 +143,7 @@ def where_of_zero() -> Array:
     return onnx("Where", 16, np.array([True]), float32([-0.0]), float32([1]))
 
 
-@finding(
+@register_defect(
     ONNX_RUNTIME,
     "Resize of 14 to 2 elements, nearest, asymmetric, floor",
     float32([[[0, 7]]]),
@@ -146,7 +156,7 @@ def resize() -> Array:
     return onnx("Resize", 19, picture, None, None, int64([1, 1, 2]), **attributes)
 
 
-@finding(
+@register_defect(
     ONNX_RUNTIME,
     "ConvTranspose with dilation 3 and output_padding 2",
     "a result of size 8",
@@ -161,7 +171,7 @@ def transposed_convolution() -> str:
     return f"a result of size {result.shape[-1]}"
 
 
-@finding(
+@register_defect(
     ONNX_RUNTIME,
     "NegativeLogLikelihoodLoss with 5 classes and 6 weights",
     "an error",

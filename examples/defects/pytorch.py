@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from defects.registry import Array, Library, complex64, finding, float32, inf, nan
+from defects.registry import Array, Library, complex64, float32, inf, nan, register_defect
 
 
 def find_onednn_version() -> str:
@@ -21,7 +21,7 @@ PYTORCH = Library("PyTorch on the CPU", ("torch",))
 ONEDNN = Library("oneDNN", ("torch",), find_onednn_version)
 
 
-@finding(
+@register_defect(
     ONEDNN,
     "gelu of float32 +∞",
     float32([inf]),
@@ -34,7 +34,7 @@ def gelu_of_infinity() -> Array:
     return torch.nn.functional.gelu(torch.full((16,), inf)).numpy()[:1]
 
 
-@finding(
+@register_defect(
     ONEDNN,
     "softmax of float32 [∞, 1]",
     float32([nan, nan]),
@@ -46,28 +46,28 @@ def softmax_of_infinity() -> Array:
     return torch.softmax(torch.tensor([[inf, 1.0]]).to_mkldnn(), -1).to_dense().numpy()[0]
 
 
-@finding(ONEDNN, "max_pool2d of four -∞", float32([[[[-inf]]]]), "the maximum of a window, here -∞")
+@register_defect(ONEDNN, "max_pool2d of four -∞", float32([[[[-inf]]]]), "the maximum of a window, here -∞")
 def onednn_max_pool_of_infinities() -> Array:
     import torch
 
     return torch.max_pool2d(torch.full((1, 1, 2, 2), -inf).to_mkldnn(), 2).to_dense().numpy()
 
 
-@finding(ONEDNN, "max_pool2d of [0, 0, 0, NaN]", float32([[[[nan]]]]), "PyTorch's other kernels return NaN")
+@register_defect(ONEDNN, "max_pool2d of [0, 0, 0, NaN]", float32([[[[nan]]]]), "PyTorch's other kernels return NaN")
 def onednn_max_pool_of_nan() -> Array:
     import torch
 
     return torch.max_pool2d(torch.tensor([[[[0, 0], [0, nan]]]]).to_mkldnn(), 2).to_dense().numpy()
 
 
-@finding(ONEDNN, "relu of NaN", float32([nan]), "PyTorch's other kernels return NaN")
+@register_defect(ONEDNN, "relu of NaN", float32([nan]), "PyTorch's other kernels return NaN")
 def onednn_relu_of_nan() -> Array:
     import torch
 
     return torch.relu(torch.tensor([nan]).to_mkldnn()).to_dense().numpy()
 
 
-@finding(
+@register_defect(
     PYTORCH,
     "erf of bfloat16 2^-23",
     float32([2.0**-23 * 1.125]),
@@ -80,7 +80,7 @@ def error_function() -> Array:
     return torch.erf(torch.tensor([2.0**-23], dtype=torch.bfloat16)).float().numpy()
 
 
-@finding(
+@register_defect(
     PYTORCH,
     "cosh of float32 89, in a tensor of 64",
     float32([2.2448064e38]),
@@ -93,7 +93,7 @@ def hyperbolic_cosine_of_many() -> Array:
     return torch.cosh(torch.full((64,), 89.0)).numpy()[:1]
 
 
-@finding(
+@register_defect(
     PYTORCH,
     "layer_norm of bfloat16, gradient of bias for 4,096 rows of ones",
     float32([4096, 4096]),
@@ -110,7 +110,7 @@ def layer_norm_gradient() -> Array:
     return bias.grad.float().numpy()
 
 
-@finding(
+@register_defect(
     PYTORCH,
     "embedding of float16, gradient of a row that is used 4,096 times",
     float32([[4096]]),
@@ -126,7 +126,7 @@ def embedding_gradient() -> Array:
     return table.grad.float().numpy()
 
 
-@finding(
+@register_defect(
     PYTORCH,
     "grid_sample of bfloat16 at 0.51171875, nearest, 129 elements",
     float32([97]),
@@ -140,7 +140,7 @@ def grid_sample() -> Array:
     return torch.nn.functional.grid_sample(picture, point, mode="nearest", align_corners=False).float().numpy().ravel()
 
 
-@finding(
+@register_defect(
     PYTORCH,
     "neg of complex64 0, in a tensor of 16",
     complex64([complex(-0.0, -0.0)]),
@@ -152,7 +152,7 @@ def negative_of_zero() -> Array:
     return torch.neg(torch.zeros(16, dtype=torch.complex64)).numpy()[:1]
 
 
-@finding(
+@register_defect(
     PYTORCH,
     "sigmoid of complex64 -100 + 1i is finite",
     np.array([True]),

@@ -1,4 +1,7 @@
-"""The list of defects, their libraries, and the comparison of actual with expected results."""
+"""The defects that were found in other libraries, and the comparison of their actual with their expected results.
+
+The modules of this folder register the defects with `register_defect`. The program `found.py` reproduces them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ float32, float64, int64, complex64 = (
     partial(np.array, dtype=name) for name in ("float32", "float64", "int64", "complex64")
 )
 
-TOLERANCE = 8  # units in the last place of the result's type; correct functions stay below 4
+TOLERANCE = 8
+"""The permitted error in units in the last place of the result's type. Correct functions stay below 4."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +28,10 @@ class Library:
     """A library in which defects were found.
 
     Attributes:
-        title: the name.
-        packages: the distributions that must be installed; the first one has the version.
-        find_version: returns the version of a library that is part of another one.
+        title: the name of the library.
+        packages: the names of the Python distributions that must be installed.
+        find_version: returns the version of a library that is part of another library; None if the version is that of
+            the first distribution.
     """
 
     title: str
@@ -44,16 +49,16 @@ class Library:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """A defect.
+class Defect:
+    """A call of a library whose result differs from the definition of the operator.
 
     Attributes:
-        library: the library.
+        library: the library that is called.
         call: the operator and its input.
         expected: the correct result: an array, or a text for calls whose rejection matters.
-        compute: returns the actual result.
+        compute: makes the call and returns the actual result.
         definition: how the operator is defined.
-        status: what its maintainers know, with a link.
+        status: what the maintainers of the library know, with a link.
     """
 
     library: Library
@@ -64,25 +69,38 @@ class Finding:
     status: str
 
     def reproduces(self, actual: Array | str) -> bool:
-        """Return whether a result is not the expected one."""
+        """Return whether the result `actual` differs from the expected result, so that the defect still exists."""
         if isinstance(actual, str) or isinstance(self.expected, str):
             return bool(actual != self.expected)
         return not is_correct(actual, self.expected)
 
 
-FINDINGS: list[Finding] = []
-UNKNOWN = "no public report found"
+DEFECTS: list[Defect] = []
+"""All registered defects, in the order of registration."""
+
+NO_REPORT = "no public report found"
+"""The status of a defect that has no public report."""
 
 
-def finding(
-    library: Library, call: str, expected: Any, definition: str, status: str = UNKNOWN
+def register_defect(
+    library: Library, call: str, expected: Any, definition: str, status: str = NO_REPORT
 ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-    """Return a decorator that registers a function which computes the actual result."""
+    """Return a decorator that registers a defect. The decorated function makes the call and returns the actual result.
+
+    The parameters are the attributes of `Defect`.
+    """
 
     def register(compute: Callable[[], Any]) -> Callable[[], Any]:
-        value = expected if isinstance(expected, str) else np.asarray(expected)
-        FINDINGS.append(
-            Finding(library=library, call=call, expected=value, compute=compute, definition=definition, status=status)
+        expected_result = expected if isinstance(expected, str) else np.asarray(expected)
+        DEFECTS.append(
+            Defect(
+                library=library,
+                call=call,
+                expected=expected_result,
+                compute=compute,
+                definition=definition,
+                status=status,
+            )
         )
         return compute
 
@@ -90,7 +108,7 @@ def finding(
 
 
 def is_correct(actual: Array, expected: Array) -> bool:
-    """Return whether a result is the expected one, or for floating-point numbers, close to it."""
+    """Return whether a result equals the expected result; floating-point numbers may differ by `TOLERANCE` units."""
     if actual.shape != expected.shape:
         return False
     if expected.dtype.kind not in "fc":
@@ -99,13 +117,13 @@ def is_correct(actual: Array, expected: Array) -> bool:
         return is_correct(actual.real, expected.real) and is_correct(actual.imag, expected.imag)
     with np.errstate(all="ignore"):
         unit = np.abs(np.spacing(expected))
-        near = np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= TOLERANCE * unit
-    same = (actual == expected) & ((expected != 0) | (np.signbit(actual) == np.signbit(expected)))
-    return bool((same | (np.isnan(actual) & np.isnan(expected)) | (near & (expected != 0))).all())
+        is_near = np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= TOLERANCE * unit
+    is_equal = (actual == expected) & ((expected != 0) | (np.signbit(actual) == np.signbit(expected)))
+    return bool((is_equal | (np.isnan(actual) & np.isnan(expected)) | (is_near & (expected != 0))).all())
 
 
-def text(value: Array | str) -> str:
-    """Return a result as a text."""
+def format_result(value: Array | str) -> str:
+    """Return the numbers of a result as text, separated by commas; return a text unchanged."""
     if isinstance(value, str):
         return value
     digits = 9 if value.dtype.itemsize == 4 else 17

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from defects.registry import Array, Library, finding, float32
+from defects.registry import Array, Library, float32, register_defect
 
 TRITON = Library("Triton's interpreter", ("triton", "torch"))
 
@@ -22,7 +22,7 @@ def convert_to_bfloat16(number: float) -> Array:
     return result.float().numpy()
 
 
-@finding(
+@register_defect(
     TRITON,
     "float32 1.0078 to bfloat16",
     float32([1.0078125]),
@@ -32,7 +32,7 @@ def rounding() -> Array:
     return convert_to_bfloat16(1.0078)
 
 
-@finding(
+@register_defect(
     TRITON, "float32 1e-39 to bfloat16", float32([11 * 2.0**-133]), "tl.cast rounds to nearest, also subnormal numbers"
 )
 def rounding_of_a_subnormal_number() -> Array:

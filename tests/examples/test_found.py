@@ -33,8 +33,8 @@ def test_every_defect_reproduces_in_the_versions_of_the_page(found: ModuleType) 
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "found.py")], capture_output=True, text=True, timeout=600, check=False
     )
-    assert len(done.stdout.splitlines()) == len(found.FINDINGS), done.stdout + done.stderr
-    versions = {defect.library.title: defect.library.version.partition("+")[0] for defect in found.FINDINGS}
+    assert len(done.stdout.splitlines()) == len(found.DEFECTS), done.stdout + done.stderr
+    versions = {defect.library.title: defect.library.version.partition("+")[0] for defect in found.DEFECTS}
     if not all(f"## {title}\n\nVersion {version}" in PAGE for title, version in versions.items() if version):
         pytest.skip(f"the page is about other versions than {versions}")
     cpuinfo = Path("/proc/cpuinfo")
@@ -50,7 +50,8 @@ def test_the_page_lists_the_defects_of_the_script(found: ModuleType) -> None:
         ("---",) * 4,
     }
     assert listed == {
-        (defect.call, found.text(defect.expected), defect.definition, defect.status) for defect in found.FINDINGS
+        (defect.call, found.format_result(defect.expected), defect.definition, defect.status)
+        for defect in found.DEFECTS
     }
 
 

@@ -12,7 +12,7 @@ from diopi_proto.headers import INCLUDE_DIR
 SOURCES = sorted((Path(__file__).parents[2] / "lib_rt" / "src" / "device_runtime").glob("*.c"))
 """The sources of the device runtime of the built-in device."""
 
-FLAGS = ("-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-fPIC", "-w", f"-I{INCLUDE_DIR}", f"-I{SOURCES[0].parent}")
+COMPILER_FLAGS = ("-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-fPIC", "-w", f"-I{INCLUDE_DIR}", f"-I{SOURCES[0].parent}")
 """The flags of the compiler; faults may cause warnings."""
 
 
@@ -21,7 +21,7 @@ class RuntimeMutant:
     """A faulty device runtime.
 
     Attributes:
-        name: what is wrong.
+        name: the fault in words.
         file: the source that is edited.
         edits: texts of the source, each with its replacement. Each text occurs once.
         detected_by: the case that detects the fault.
@@ -34,8 +34,8 @@ class RuntimeMutant:
     detected_by: str
     is_race: bool = False
 
-    def source(self, sources: Sequence[Path]) -> str:
-        """Return the edited source."""
+    def edited_source(self, sources: Sequence[Path]) -> str:
+        """Return the text of the source `file`, which is one of `sources`, with the edits."""
         text = next(path for path in sources if path.name == self.file).read_text("utf-8")
         for old, new in self.edits:
             assert text.count(old) == 1, f"{self.name}: {self.file} has {text.count(old)} times: {old}"
@@ -47,7 +47,7 @@ def compile_objects(folder: Path, sources: Sequence[Path] = SOURCES) -> list[Pat
     """Compile the sources without a fault; return the object files in the same order."""
     objects = [folder / f"{path.parent.name}_{path.stem}.o" for path in sources]
     for path, output in zip(sources, objects, strict=True):
-        subprocess.run(["cc", *FLAGS, "-c", str(path), "-o", str(output)], check=True)
+        subprocess.run(["cc", *COMPILER_FLAGS, "-c", str(path), "-o", str(output)], check=True)
     return objects
 
 
@@ -56,10 +56,10 @@ def build_mutant(
 ) -> Path:
     """Build a faulty runtime from the edited source and the other object files; return the library."""
     source, library = folder / mutant.file, folder / "libmutant.so"
-    source.write_text(mutant.source(sources), "utf-8")
+    source.write_text(mutant.edited_source(sources), "utf-8")
     pairs = zip(sources, objects, strict=True)
-    unchanged = [str(output) for path, output in pairs if path.name != mutant.file]
-    command = ["cc", *FLAGS, f"-I{sources[0].parent}", "-shared", str(source), *unchanged]
+    unchanged_objects = [str(output) for path, output in pairs if path.name != mutant.file]
+    command = ["cc", *COMPILER_FLAGS, f"-I{sources[0].parent}", "-shared", str(source), *unchanged_objects]
     subprocess.run([*command, "-lpthread", "-lm", "-o", str(library)], check=True)
     return library
 
@@ -72,18 +72,18 @@ def _mutant(name: str, file: str, old: str, new: str, detected_by: str) -> Runti
 _WAIT_IN_SYNC_STREAM = """    stream_wait(stream, 0);
     stream_release(stream);
     return report_asynchronous_error("syncStream");"""
-_EMPTY = "*result = stream->completed == stream->enqueued;"
-_STATUS = "*result = event->record == NULL || event->record->is_ready ? READY : PENDING;"
-_NEVER_RECORDED = "if (last != NULL && (first->record == NULL || last->record == NULL)) {"
-_FREE_CHECK = "allocation != NULL && allocation->address == address && (allocation->device == HOST) == is_pinned;"
-_MEMMOVE = "memmove(command->to, command->from, command->bytes);"
-_MEMSET = "memset(command->to, command->value, command->bytes);"
-_TAIL = """    stream->last = command;
+_RETURN_WHETHER_EMPTY = "*result = stream->completed == stream->enqueued;"
+_RETURN_EVENT_STATUS = "*result = event->record == NULL || event->record->is_ready ? READY : PENDING;"
+_IF_NEVER_RECORDED = "if (last != NULL && (first->record == NULL || last->record == NULL)) {"
+_CHECK_ALLOCATION = "allocation != NULL && allocation->address == address && (allocation->device == HOST) == is_pinned;"
+_RUN_COPY = "memmove(command->to, command->from, command->bytes);"
+_RUN_FILL = "memset(command->to, command->value, command->bytes);"
+_APPEND_COMMAND = """    stream->last = command;
     uint64_t number"""
-_GAP = "    pthread_mutex_unlock(&lock);\n    usleep(500);\n    pthread_mutex_lock(&lock);\n"
-"""Releases the lock for so long that other threads nearly always use it."""
-_ENTER_ALLOCATION = "    memmove(&sorted[position + 1], &sorted[position], (count - position) * sizeof *sorted);"
-_ELAPSED = "(float)(last->record->nanoseconds - first->record->nanoseconds) / 1e6f"
+_RELEASE_LOCK = "    pthread_mutex_unlock(&lock);\n    usleep(500);\n    pthread_mutex_lock(&lock);\n"
+"""C code that releases the lock for so long that other threads nearly always take it."""
+_INSERT_ALLOCATION = "    memmove(&sorted[position + 1], &sorted[position], (count - position) * sizeof *sorted);"
+_ELAPSED_MILLISECONDS = "(float)(last->record->nanoseconds - first->record->nanoseconds) / 1e6f"
 
 STREAM_MUTANTS = [
     _mutant(
@@ -131,21 +131,21 @@ STREAM_MUTANTS = [
     _mutant(
         "a stream is always empty",
         "streams.c",
-        _EMPTY,
+        _RETURN_WHETHER_EMPTY,
         "*result = true;",
         "a_stream_is_empty_when_its_work_is_complete",
     ),
     _mutant(
         "a stream is never empty",
         "streams.c",
-        _EMPTY,
+        _RETURN_WHETHER_EMPTY,
         "*result = false;",
         "a_stream_is_empty_when_its_work_is_complete",
     ),
     _mutant(
         "a stream is empty while its last command runs",
         "streams.c",
-        _EMPTY,
+        _RETURN_WHETHER_EMPTY,
         "*result = stream->first == NULL;",
         "a_stream_is_not_empty_while_its_last_copy_runs",
     ),
@@ -333,17 +333,25 @@ EVENT_MUTANTS = [
         "a_new_record_replaces_the_earlier_one",
     ),
     _mutant(
-        "an event is always ready", "events.c", _STATUS, "*result = READY;", "an_event_is_ready_only_after_its_work"
+        "an event is always ready",
+        "events.c",
+        _RETURN_EVENT_STATUS,
+        "*result = READY;",
+        "an_event_is_ready_only_after_its_work",
     ),
     _mutant(
         "an event is ready only if it was recorded",
         "events.c",
-        _STATUS,
+        _RETURN_EVENT_STATUS,
         "*result = event->record != NULL && event->record->is_ready ? READY : PENDING;",
         "an_event_that_was_never_recorded_is_ready",
     ),
     _mutant(
-        "an event is never ready", "events.c", _STATUS, "*result = PENDING;", "wait_event_waits_for_the_recorded_work"
+        "an event is never ready",
+        "events.c",
+        _RETURN_EVENT_STATUS,
+        "*result = PENDING;",
+        "wait_event_waits_for_the_recorded_work",
     ),
     _mutant(
         "an event is ready when it is recorded",
@@ -371,19 +379,29 @@ EVENT_MUTANTS = [
     _mutant(
         "time in microseconds",
         "events.c",
-        _ELAPSED,
-        _ELAPSED.replace("1e6f", "1e3f"),
+        _ELAPSED_MILLISECONDS,
+        _ELAPSED_MILLISECONDS.replace("1e6f", "1e3f"),
         "elapsed_time_is_that_of_the_host",
     ),
     _mutant(
-        "time in seconds", "events.c", _ELAPSED, _ELAPSED.replace("1e6f", "1e9f"), "elapsed_time_is_that_of_the_host"
+        "time in seconds",
+        "events.c",
+        _ELAPSED_MILLISECONDS,
+        _ELAPSED_MILLISECONDS.replace("1e6f", "1e9f"),
+        "elapsed_time_is_that_of_the_host",
     ),
-    _mutant("time with the wrong sign", "events.c", _ELAPSED, f"-{_ELAPSED}", "elapsed_time_is_that_of_the_host"),
+    _mutant(
+        "time with the wrong sign",
+        "events.c",
+        _ELAPSED_MILLISECONDS,
+        f"-{_ELAPSED_MILLISECONDS}",
+        "elapsed_time_is_that_of_the_host",
+    ),
     _mutant(
         "time without a sign",
         "events.c",
-        _ELAPSED,
-        f"({_ELAPSED} > 0 ? {_ELAPSED} : -{_ELAPSED})",
+        _ELAPSED_MILLISECONDS,
+        f"({_ELAPSED_MILLISECONDS} > 0 ? {_ELAPSED_MILLISECONDS} : -{_ELAPSED_MILLISECONDS})",
         "elapsed_time_is_monotonic_and_additive",
     ),
     _mutant(
@@ -405,7 +423,7 @@ EVENT_MUTANTS = [
     _mutant(
         "events that were never recorded have a time",
         "events.c",
-        _NEVER_RECORDED,
+        _IF_NEVER_RECORDED,
         "if (last != NULL && (first->record == NULL || last->record == NULL)) {\n        *milliseconds = 0;\n"
         "    } else if (false) {",
         "elapsed_time_needs_recorded_events",
@@ -517,7 +535,7 @@ MEMORY_MUTANTS = [
     _mutant(
         "an address in the middle of memory frees it",
         "memory.c",
-        _FREE_CHECK,
+        _CHECK_ALLOCATION,
         "allocation != NULL && (allocation->device == HOST) == is_pinned\n"
         "        && (char*)address < allocation->address + 100;",
         "device_memory_is_freed_only_by_its_first_address",
@@ -525,14 +543,14 @@ MEMORY_MUTANTS = [
     _mutant(
         "freeDevice frees pinned memory",
         "memory.c",
-        _FREE_CHECK,
+        _CHECK_ALLOCATION,
         "allocation != NULL && allocation->address == address && (!is_pinned || allocation->device == HOST);",
         "device_memory_is_freed_only_by_its_first_address",
     ),
     _mutant(
         "freeHost frees device memory",
         "memory.c",
-        _FREE_CHECK,
+        _CHECK_ALLOCATION,
         "allocation != NULL && allocation->address == address && (is_pinned || allocation->device != HOST);",
         "pinned_memory_is_freed_only_by_its_first_address",
     ),
@@ -587,42 +605,42 @@ COPY_MUTANTS = [
     _mutant(
         "the end of a copy is missing",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "memmove(command->to, command->from, command->bytes & ~(size_t)3);",
         "synchronous_copies_from_the_host_are_exact",
     ),
     _mutant(
         "a copy writes whole words",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "memmove(command->to, command->from, (command->bytes + 3) & ~(size_t)3);",
         "synchronous_copies_to_the_host_are_exact",
     ),
     _mutant(
         "the target of a copy is aligned",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "memmove((void*)((uintptr_t)command->to & ~(uintptr_t)3), command->from, command->bytes);",
         "copies_within_a_device_are_exact",
     ),
     _mutant(
         "the source of a copy is aligned",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "memmove(command->to, (void*)((uintptr_t)command->from & ~(uintptr_t)7), command->bytes);",
         "asynchronous_copies_to_pinned_memory_are_exact",
     ),
     _mutant(
         "large copies are incomplete",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "memmove(command->to, command->from, command->bytes > 32 << 20 ? 32 << 20 : command->bytes);",
         "large_copies_are_complete",
     ),
     _mutant(
         "the first byte behind 4096 bytes is damaged",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "memmove(command->to, command->from, command->bytes);\n"
         "        if (command->bytes > 4096) ((char*)command->to)[4096] ^= 1;",
         "asynchronous_copies_from_pageable_memory_are_exact",
@@ -630,29 +648,29 @@ COPY_MUTANTS = [
     _mutant(
         "fills keep seven bits of the value",
         "copies.c",
-        _MEMSET,
-        _MEMSET.replace("value", "value & 0x7F"),
+        _RUN_FILL,
+        _RUN_FILL.replace("value", "value & 0x7F"),
         "fills_are_exact",
     ),
     _mutant(
         "fills write the value as an integer of four bytes",
         "copies.c",
-        _MEMSET,
+        _RUN_FILL,
         "for (size_t i = 0; i < command->bytes; i++) ((char*)command->to)[i] = ((char*)&command->value)[i % 4];",
         "fills_are_exact",
     ),
     _mutant(
         "the end of a fill is missing",
         "copies.c",
-        _MEMSET,
-        _MEMSET.replace("command->bytes", "command->bytes & ~(size_t)15"),
+        _RUN_FILL,
+        _RUN_FILL.replace("command->bytes", "command->bytes & ~(size_t)15"),
         "fills_are_exact",
     ),
     _mutant(
         "a fill writes whole words",
         "copies.c",
-        _MEMSET,
-        _MEMSET.replace("command->bytes", "(command->bytes + 3) & ~(size_t)3"),
+        _RUN_FILL,
+        _RUN_FILL.replace("command->bytes", "(command->bytes + 3) & ~(size_t)3"),
         "fills_are_exact",
     ),
     _mutant(
@@ -716,7 +734,7 @@ COPY_MUTANTS = [
     _mutant(
         "copies to a peer have the wrong direction",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "command->to_device > command->from_device && command->from_device >= 0\n"
         "            ? memmove((void*)command->from, command->to, command->bytes)\n"
         "            : memmove(command->to, command->from, command->bytes);",
@@ -725,7 +743,7 @@ COPY_MUTANTS = [
     _mutant(
         "copies from a peer do nothing",
         "copies.c",
-        _MEMMOVE,
+        _RUN_COPY,
         "if (command->from_device <= command->to_device || command->to_device < 0)\n"
         "            memmove(command->to, command->from, command->bytes);",
         "copies_from_a_peer_are_exact",
@@ -904,21 +922,21 @@ THREAD_MUTANTS = [
     RuntimeMutant(
         name="allocations of two threads overwrite each other's entry",
         file="memory.c",
-        edits=[(_ENTER_ALLOCATION, _GAP + _ENTER_ALLOCATION)],
+        edits=[(_INSERT_ALLOCATION, _RELEASE_LOCK + _INSERT_ALLOCATION)],
         detected_by="threads_allocate_at_the_same_time",
         is_race=True,
     ),
     RuntimeMutant(
         name="events of two threads overwrite each other's entry",
         file="events.c",
-        edits=[("    created->next = events;\n", "    created->next = events;\n" + _GAP)],
+        edits=[("    created->next = events;\n", "    created->next = events;\n" + _RELEASE_LOCK)],
         detected_by="threads_create_and_destroy_streams_and_events",
         is_race=True,
     ),
     RuntimeMutant(
         name="streams of two threads overwrite each other's entry",
         file="streams.c",
-        edits=[("    created->next = streams;\n", "    created->next = streams;\n" + _GAP)],
+        edits=[("    created->next = streams;\n", "    created->next = streams;\n" + _RELEASE_LOCK)],
         detected_by="threads_create_and_destroy_streams_and_events",
         is_race=True,
     ),

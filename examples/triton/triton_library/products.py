@@ -1,4 +1,4 @@
-"""Products of matrices. Each program (instance of the kernel) computes a tile of BLOCK × BLOCK elements of the result.
+"""Products of matrices. Each instance of the kernel computes a tile of BLOCK × BLOCK elements of the result.
 
 Strides are arguments of the kernel, so that no matrix has to be copied. `mm` and `bmm` return NotImplemented if the
 kernel does not support a call. PyTorch's own kernel then computes the result.
@@ -29,28 +29,34 @@ def product_kernel(
     """Compute a tile of the product of two matrices a and b of a batch.
 
     The result has the shape (batches, rows, columns) and is contiguous. INNER is the length of the summed axis; Triton
-    compiles the kernel for each length, so that the number of iterations is a constant. The strides are those of the
-    axes of a and b, in elements. The products are added up in the type ACCUMULATOR.
+    compiles the kernel for each length, so that the number of iterations is a constant. The strides of the axes of a
+    and b are in elements. The products are added up in the type ACCUMULATOR.
     """
     batch = tl.program_id(0).to(tl.int64)
-    i = tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[:, None]
-    j = tl.program_id(2).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    total = tl.zeros([BLOCK, BLOCK], ACCUMULATOR)
-    for first in range(0, INNER, BLOCK):
-        a_inner = first + tl.arange(0, BLOCK)[None, :]
-        b_inner = first + tl.arange(0, BLOCK)[:, None]
-        a_exists, b_exists = (i < rows) & (a_inner < INNER), (b_inner < INNER) & (j < columns)
-        a_offsets = batch * a_batch_stride + i * a_row_stride + a_inner * a_column_stride
-        b_offsets = batch * b_batch_stride + b_inner * b_row_stride + j * b_column_stride
-        a = tl.load(a_ptr + a_offsets, a_exists, other=0)
-        b = tl.load(b_ptr + b_offsets, b_exists, other=0)
-        total = tl.dot(a, b, total, input_precision="ieee", out_dtype=ACCUMULATOR)
-    offsets = batch * rows * columns + i * columns + j
-    tl.store(result_ptr + offsets, total, (i < rows) & (j < columns))
+    row = tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[:, None]
+    column = tl.program_id(2).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    accumulator = tl.zeros([BLOCK, BLOCK], ACCUMULATOR)
+    for start in range(0, INNER, BLOCK):
+        a_inner = start + tl.arange(0, BLOCK)[None, :]
+        b_inner = start + tl.arange(0, BLOCK)[:, None]
+        a_is_inside, b_is_inside = (row < rows) & (a_inner < INNER), (b_inner < INNER) & (column < columns)
+        a_offsets = batch * a_batch_stride + row * a_row_stride + a_inner * a_column_stride
+        b_offsets = batch * b_batch_stride + b_inner * b_row_stride + column * b_column_stride
+        a = tl.load(a_ptr + a_offsets, a_is_inside, other=0)
+        b = tl.load(b_ptr + b_offsets, b_is_inside, other=0)
+        accumulator = tl.dot(a, b, accumulator, input_precision="ieee", out_dtype=ACCUMULATOR)
+    offsets = batch * rows * columns + row * columns + column
+    tl.store(result_ptr + offsets, accumulator, (row < rows) & (column < columns))
 
 
 def mm(a: Tensor, b: Tensor, **options: Any) -> Any:
-    """Return the product of two matrices, or NotImplemented; the options are those of `bmm`."""
+    """Return the product of two matrices; return NotImplemented if `bmm` does, or if a factor is no matrix.
+
+    Args:
+        a: the first factor, of shape (rows, inner).
+        b: the second factor, of shape (inner, columns).
+        options: the keyword arguments of `bmm`.
+    """
     if a.ndim != 2 or b.ndim != 2:
         return NotImplemented  # PyTorch reports the error
     product = bmm(a[None], b[None], **options)

@@ -117,4 +117,4 @@ def test_a_case_detects_each_fault(mutant: RuntimeMutant, objects: list[Path], t
 def test_mutants_of_collectives_have_distinct_names_edits_that_apply_and_existing_cases() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) > 70
     assert {mutant.detected_by for mutant in MUTANTS} <= set(CASES)
-    assert all(mutant.source(SOURCES) for mutant in MUTANTS)
+    assert all(mutant.edited_source(SOURCES) for mutant in MUTANTS)

@@ -20,25 +20,30 @@ SOURCE = """
 #include <dipu/collectives_c.h>
 #include <stdlib.h>
 #include <unistd.h>
-static const char* text(void) {{ return "out of order"; }}
-static int32_t one(int32_t* result) {{ *result = 1; return 0; }}
-static int32_t choose(int32_t device) {{ (void)device; return 0; }}
-static int32_t id(void* unique_id) {{ (void)unique_id; {id} }}
+static const char* last_error_text(void) {{ return "out of order"; }}
+static int32_t get_device_count(int32_t* result) {{ *result = 1; return 0; }}
+static int32_t set_device(int32_t device) {{ (void)device; return 0; }}
+static int32_t get_unique_id(void* unique_id) {{ (void)unique_id; {statements} }}
 static const dipuDeviceRuntime runtime = {{
-    .size = sizeof runtime, .version = 1, .lastErrorText = text, .getDeviceCount = one, .setDevice = choose}};
+    .size = sizeof runtime, .version = 1, .lastErrorText = last_error_text,
+    .getDeviceCount = get_device_count, .setDevice = set_device}};
 static const dipuCollectives collectives = {{
-    .size = sizeof collectives, .version = {version}, .lastErrorText = text, .uniqueIdBytes = 8,
-    .diclGetUniqueId = {function}}};
+    .size = sizeof collectives, .version = {version}, .lastErrorText = last_error_text, .uniqueIdBytes = 8,
+    .diclGetUniqueId = {entry}}};
 const dipuDeviceRuntime* dipuGetDeviceRuntime(void) {{ return &runtime; }}
 const dipuCollectives* dipuGetCollectives(void) {{ return &collectives; }}
 """
-"""Collectives with one function."""
+"""The C source of a library whose collectives consist of diclGetUniqueId.
+
+The fields are the statements of the function, the entry of the table (0 if the function is missing), and the version of
+the table.
+"""
 
 
-def build_library(folder: Path, body: str = "return 0;", function: str = "id", version: int = 1) -> Path:
-    """Build a library whose diclGetUniqueId has this body."""
+def build_library(folder: Path, statements: str = "return 0;", entry: str = "get_unique_id", version: int = 1) -> Path:
+    """Build the library with these fields of `SOURCE`, and return its path."""
     source = folder / "library.c"
-    source.write_text(SOURCE.format(id=body, function=function, version=version))
+    source.write_text(SOURCE.format(statements=statements, entry=entry, version=version))
     options = ["-shared", "-fPIC", f"-I{INCLUDE_DIR}", "-Wno-unused-function"]
     return build(folder / "library.so", "c", [source], *options)
 
@@ -50,7 +55,7 @@ def run_case(library: Path, timeout: float = 60.0) -> RuntimeOutcome:
 
 
 @pytest.mark.parametrize(
-    ("body", "verdict", "message"),
+    ("statements", "verdict", "message"),
     [
         ("return 0;", Verdict.failed, "the number of distinct ids among 8: 1, expected 8"),
         ("return 0x1000;", Verdict.failed, "a valid call fails: diclGetUniqueId returned DICL_ERR_UNDEF: out of order"),
@@ -59,8 +64,8 @@ def run_case(library: Path, timeout: float = 60.0) -> RuntimeOutcome:
         ("_exit(0);", Verdict.crashed, "the process ended with exit status 0"),
     ],
 )
-def test_a_faulty_library_has_a_verdict(body: str, verdict: Verdict, message: str, tmp_path: Path) -> None:
-    outcome = run_case(build_library(tmp_path, body))
+def test_a_faulty_library_has_a_verdict(statements: str, verdict: Verdict, message: str, tmp_path: Path) -> None:
+    outcome = run_case(build_library(tmp_path, statements))
     assert (outcome.verdict, outcome.message) == (verdict, f"rank 0: {message}")
 
 
@@ -70,7 +75,7 @@ def test_a_hang_of_a_rank_times_out(tmp_path: Path) -> None:
 
 
 def test_a_missing_collective_is_not_implemented(tmp_path: Path) -> None:
-    outcome = run_case(build_library(tmp_path, function="0"))
+    outcome = run_case(build_library(tmp_path, entry="0"))
     assert (outcome.verdict, outcome.message) == (Verdict.not_implemented, "rank 0: diclGetUniqueId is missing")
 
 
@@ -81,7 +86,9 @@ def test_a_table_of_another_version_is_an_error(tmp_path: Path) -> None:
 
 def test_a_library_without_collectives_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "library.c").write_text(
-        SOURCE.format(id="return 0;", function="id", version=1).replace("dipuGetCollectives", "other_name")
+        SOURCE.format(statements="return 0;", entry="get_unique_id", version=1).replace(
+            "dipuGetCollectives", "other_name"
+        )
     )
     options = ["-shared", "-fPIC", f"-I{INCLUDE_DIR}", "-Wno-missing-prototypes"]
     library = build(tmp_path / "library.so", "c", [tmp_path / "library.c"], *options)
