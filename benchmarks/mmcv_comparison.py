@@ -82,7 +82,7 @@ class Score:
     """The outcomes of a vendor's calls of one function.
 
     Attributes:
-        agreed: the number of calls whose results agree with the reference.
+        agreement_count: the number of calls whose results agree with the reference.
         differed: the number of calls that fail.
         unsupported: the number of calls that the vendor does not support.
         largest: the largest error / budget of the calls that agree.

@@ -39,7 +39,7 @@ def _rotated_grid(
     Returns:
         The grid.
     """
-    across, down = (rois[:, k] * scale - shift for k in (1, 2))
+    center_x, center_y = (rois[:, k] * scale - shift for k in (1, 2))
     w, h = (jnp.maximum(rois[:, k] * scale, least) for k in (3, 4))
     theta = -rois[:, 5] if clockwise else rois[:, 5]
     cos, sin = (values[:, jnp.newaxis, jnp.newaxis] for values in (jnp.cos(theta), jnp.sin(theta)))
@@ -49,8 +49,8 @@ def _rotated_grid(
         """Return y and x of a sample of every bin."""
         v = (sample_offsets(h, bins[0], counts[0], row) - h[:, jnp.newaxis] / 2)[:, :, jnp.newaxis]
         u = (sample_offsets(w, bins[1], counts[1], column) - w[:, jnp.newaxis] / 2)[:, jnp.newaxis]
-        y = v * cos - u * sin + down[:, jnp.newaxis, jnp.newaxis]
-        return y, v * sin + u * cos + across[:, jnp.newaxis, jnp.newaxis]
+        y = v * cos - u * sin + center_y[:, jnp.newaxis, jnp.newaxis]
+        return y, v * sin + u * cos + center_x[:, jnp.newaxis, jnp.newaxis]
 
     return RoiSampleGrid(shape, rois[:, 0], counts, positions)
 
@@ -157,9 +157,9 @@ def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, poin
     first = (jnp.arange(n) * h * w)[:, jnp.newaxis, jnp.newaxis]
     total = jnp.zeros((*boxes.shape[:3], shape[1]), rows.dtype)
     for u, v in BOX_POINTS[:points]:
-        down = border_cells(y + u * width * sin + v * height * cos, h)
-        across = border_cells(x + u * width * cos - v * height * sin, w)
-        total += sample_bilinear(rows, lambda row, column: first + row * w + column, down, across)
+        y_cells = border_cells(y + u * width * sin + v * height * cos, h)
+        x_cells = border_cells(x + u * width * cos - v * height * sin, w)
+        total += sample_bilinear(rows, lambda row, column: first + row * w + column, y_cells, x_cells)
     return total
 
 
