@@ -85,7 +85,7 @@ EXCHANGE_FUNCTIONS = (
         "diclAllToAllUnequalSplit",
         "const void* send, const size_t* send_counts, const size_t* send_displacements, void* receive, "
         "const size_t* receive_counts, const size_t* receive_displacements, at::ScalarType type",
-        "Do what diclAllToAllEqualSplit does, with parts that differ in size. Part p has send_counts[p] elements and "
+        "Act like diclAllToAllEqualSplit, with parts that differ in size. Part p has send_counts[p] elements and "
         "begins at element send_displacements[p].",
         "The number of elements from rank p, receive_counts[p], is the number that rank p sends to this rank. The "
         "program may change the four arrays after the call. Parts of `receive` do not overlap. Elements between the "

@@ -265,8 +265,8 @@ class Formula:
             conditions = [entry for entry in entries if not isinstance(entry, ast.Name)]
             limited = {name.id for entry in conditions for name in ast.walk(entry) if isinstance(name, ast.Name)}
             names = [entry for entry in entries if isinstance(entry, ast.Name) and entry.id not in limited]
-            below = _comma_list([self._show(entry) for entry in (*names, *conditions)])
-            markup = f"<munder>{markup}<mrow>{below}</mrow></munder>"
+            subscripts = _comma_list([self._show(entry) for entry in (*names, *conditions)])
+            markup = f"<munder>{markup}<mrow>{subscripts}</mrow></munder>"
         operand = self._operand(term, PRECEDENCE[ast.Mult]) if sign in "∑∏" else _fenced(self._show(term))
         return f"<mrow>{markup}{operand}</mrow>"
 

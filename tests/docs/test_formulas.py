@@ -22,7 +22,7 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 ROOT = Path(__file__).parents[2]
 SMOKE = ROOT / "baseline_data" / "smoke"
 
-ENOUGH = 3
+SUFFICIENT_AGREEMENTS = 3
 """The number of cases in which a formula must agree with the reference; a function may have fewer."""
 
 MAX_ELEMENTS = 20_000
@@ -43,9 +43,9 @@ formulas = load_formulas()
 
 def test_every_function_has_a_formula_or_a_reason() -> None:
     plain = [p.name for p in prototypes().values() if p.base == p.name]
-    with_formula, without = formulas.formula_texts(), formulas.reasons_without_formula()
-    assert sorted([*with_formula, *without]) == sorted(plain)
-    assert all(reason.endswith(".") for reason in without.values())
+    with_formula, reasons_by_name = formulas.formula_texts(), formulas.reasons_without_formula()
+    assert sorted([*with_formula, *reasons_by_name]) == sorted(plain)
+    assert all(reason.endswith(".") for reason in reasons_by_name.values())
 
 
 @pytest.mark.parametrize("name", prototypes())
@@ -72,7 +72,7 @@ def test_the_reference_computes_what_the_formula_says(name: str) -> None:
             inapplicable.add(str(error))
             continue
         agreeing += 1
-        if agreeing == ENOUGH:
+        if agreeing == SUFFICIENT_AGREEMENTS:
             return
     assert agreeing, f"no case to which the formula applies: {sorted(inapplicable)}"
 

@@ -223,7 +223,7 @@ DIPU_API diclResult_t diclReduceScatter(void* send, void* receive, size_t receiv
 DIPU_WEAK diclResult_t diclAllToAllEqualSplit(const void* send, void* receive, size_t count, at::ScalarType type,
                                               diclComm_t comm, deviceStream_t stream);
 
-/** Do what diclAllToAllEqualSplit does, with parts that differ in size. Part p has send_counts[p] elements and begins at
+/** Act like diclAllToAllEqualSplit, with parts that differ in size. Part p has send_counts[p] elements and begins at
  * element send_displacements[p].
  * Errors: The communicator has failed. The vendor does not implement the element type or the operation for it. The
  * error is the same on all ranks, and nothing is enqueued.
