@@ -224,107 +224,121 @@ def catalog() -> tuple[Diagnosis, ...]:
 
 def diagnose(group: CaseGroup) -> Diagnosis | None:
     """Return the first diagnosis whose conditions hold for a group; None if there is none."""
-    return next((entry for entry in catalog() if any(_holds(when, group) for when in entry.when)), None)
+    return next((entry for entry in catalog() if any(_holds(conditions, group) for conditions in entry.when)), None)
 
 
-def _holds(when: Conditions, group: CaseGroup) -> bool:
+def _holds(conditions: Conditions, group: CaseGroup) -> bool:
     """Return whether all conditions hold for a group."""
     signature, findings = group.signature, group.findings
     of_signature = ("symptom", "relation", "pattern", "state", "trait")
-    if not all(_is_among(getattr(signature, name), getattr(when, name)) for name in of_signature):
+    if not all(_is_among(getattr(signature, name), getattr(conditions, name)) for name in of_signature):
         return False
-    if signature.trait in when.not_trait:
+    if signature.trait in conditions.not_trait:
         return False
-    if when.numeric_dtype and not group.numeric_types <= set(when.numeric_dtype):
+    if conditions.numeric_dtype and not group.numeric_types <= set(conditions.numeric_dtype):
         return False
-    if not group.numeric_types >= set(when.types):
+    if not group.numeric_types >= set(conditions.types):
         return False
-    if not (_are_enough(when, group) and _are_relations_expected(when, group)):
+    if not (_are_enough(conditions, group) and _are_relations_expected(conditions, group)):
         return False
-    if not (_are_errors_expected(when, findings) and _are_places_expected(when, findings)):
+    if not (_are_errors_expected(conditions, findings) and _are_places_expected(conditions, findings)):
         return False
-    if when.text and not any(part in signature.detail.lower() for part in when.text):
+    if conditions.text and not any(part in signature.detail.lower() for part in conditions.text):
         return False
     families = [{family_of(finding.record.function)} for finding in findings]
-    functions = [finding.record.function.lower() for finding in findings] if when.function else []
+    functions = [finding.record.function.lower() for finding in findings] if conditions.function else []
     pointwise = sum(is_pointwise(finding.record.function) for finding in findings)
     rounded = sum(is_rounded(finding.record.function) for finding in findings)
     return (
-        _holds_for_most([{finding.record.dtype} for finding in findings], when.dtype)
-        and not (when.not_dtype and _holds_for_most([{f.record.dtype} for f in findings], when.not_dtype))
-        and not (when.not_result_type and _holds_for_most([{f.result_type} for f in findings], when.not_result_type))
-        and _holds_for_most([{finding.record.class_} for finding in findings], when.case_class)
-        and _holds_for_most([finding.traits for finding in findings], when.case_trait)
-        and _holds_for_most(families, when.family)
-        and not (when.not_family and _holds_for_most(families, when.not_family))
-        and not (when.is_rounded and rounded < MIN_SHARE * len(findings))
-        and not (when.is_pointwise and pointwise < MIN_SHARE * len(findings))
-        and _holds_for_most([_conditions(finding) for finding in findings], when.region)
-        and _holds_for_most([_parts_of_label(finding, when.label) for finding in findings], when.label)
+        _holds_for_most([{finding.record.dtype} for finding in findings], conditions.dtype)
+        and not (conditions.not_dtype and _holds_for_most([{f.record.dtype} for f in findings], conditions.not_dtype))
         and not (
-            when.not_label
-            and _holds_for_most([_parts_of_label(finding, when.not_label) for finding in findings], when.not_label)
+            conditions.not_result_type
+            and _holds_for_most([{f.result_type} for f in findings], conditions.not_result_type)
         )
-        and all(_holds_for_most([_kinds(finding) for finding in findings], [kind]) for kind in when.kinds)
-        and _holds_for_most([_parts_of_messages(finding, when.message) for finding in findings], when.message)
+        and _holds_for_most([{finding.record.class_} for finding in findings], conditions.case_class)
+        and _holds_for_most([finding.traits for finding in findings], conditions.case_trait)
+        and _holds_for_most(families, conditions.family)
+        and not (conditions.not_family and _holds_for_most(families, conditions.not_family))
+        and not (conditions.is_rounded and rounded < MIN_SHARE * len(findings))
+        and not (conditions.is_pointwise and pointwise < MIN_SHARE * len(findings))
+        and _holds_for_most([_conditions(finding) for finding in findings], conditions.region)
+        and _holds_for_most([_parts_of_label(finding, conditions.label) for finding in findings], conditions.label)
         and not (
-            when.not_message
-            and _holds_for_most([_parts_of_messages(f, when.not_message) for f in findings], when.not_message)
+            conditions.not_label
+            and _holds_for_most(
+                [_parts_of_label(finding, conditions.not_label) for finding in findings], conditions.not_label
+            )
         )
-        and _holds_for_most([{part for part in when.function if part in name} for name in functions], when.function)
+        and all(_holds_for_most([_kinds(finding) for finding in findings], [kind]) for kind in conditions.kinds)
+        and _holds_for_most(
+            [_parts_of_messages(finding, conditions.message) for finding in findings], conditions.message
+        )
+        and not (
+            conditions.not_message
+            and _holds_for_most(
+                [_parts_of_messages(f, conditions.not_message) for f in findings], conditions.not_message
+            )
+        )
+        and _holds_for_most(
+            [{part for part in conditions.function if part in name} for name in functions], conditions.function
+        )
     )
 
 
-def _are_enough(when: Conditions, group: CaseGroup) -> bool:
+def _are_enough(conditions: Conditions, group: CaseGroup) -> bool:
     """Return whether enough cases of enough functions fail, with large enough tensors."""
     findings, total = group.findings, len(group.findings) + group.passed
     wrong_elements = sum(finding.wrong_count for finding in findings)
     return (
-        len(findings) >= when.min_cases
-        and len({base_function(finding.record.function) for finding in findings}) >= when.min_functions
-        and when.min_share * total <= len(findings) <= when.max_share * total
-        and max(finding.size for finding in findings) >= when.min_size
-        and max(finding.wrong_count for finding in findings) >= when.min_wrong
-        and wrong_elements >= when.min_wrong_share * sum(finding.total for finding in findings)
-        and (not when.max_smallest_size or min(finding.call_size for finding in findings) <= when.max_smallest_size)
+        len(findings) >= conditions.min_cases
+        and len({base_function(finding.record.function) for finding in findings}) >= conditions.min_functions
+        and conditions.min_share * total <= len(findings) <= conditions.max_share * total
+        and max(finding.size for finding in findings) >= conditions.min_size
+        and max(finding.wrong_count for finding in findings) >= conditions.min_wrong
+        and wrong_elements >= conditions.min_wrong_share * sum(finding.total for finding in findings)
+        and (
+            not conditions.max_smallest_size
+            or min(finding.call_size for finding in findings) <= conditions.max_smallest_size
+        )
     )
 
 
-def _are_relations_expected(when: Conditions, group: CaseGroup) -> bool:
+def _are_relations_expected(conditions: Conditions, group: CaseGroup) -> bool:
     """Return whether the relation is frequent enough in the functions' cases, and no other relation excludes it."""
     relation, findings = group.signature.relation, group.findings
     with_relation, failed = group.relations.get(relation, 0), sum(group.relations.values())
     observed = sum(finding.deviation is not None and finding.deviation.relation == relation for finding in findings)
     return (
-        with_relation >= when.min_relation_share * (failed + group.passed)
-        and not any(group.relations.get(name) for name in when.not_other_relation)
-        and (not when.is_relation_observed or observed >= MIN_SHARE * len(findings))
+        with_relation >= conditions.min_relation_share * (failed + group.passed)
+        and not any(group.relations.get(name) for name in conditions.not_other_relation)
+        and (not conditions.is_relation_observed or observed >= MIN_SHARE * len(findings))
     )
 
 
-def _are_errors_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
+def _are_errors_expected(conditions: Conditions, findings: Sequence[Finding]) -> bool:
     """Return whether the errors of most cases are as large as a diagnosis expects."""
-    if when.median_bits and not _is_median_expected(when.median_bits, findings):
+    if conditions.median_bits and not _is_median_expected(conditions.median_bits, findings):
         return False
     accuracies = [finding.correct_bits or 0.0 for finding in findings]
-    accurate = sum(when.min_correct_bits <= bits <= when.max_correct_bits for bits in accuracies)
+    accurate = sum(conditions.min_correct_bits <= bits <= conditions.max_correct_bits for bits in accuracies)
     scaled = [finding.deviation for finding in findings if finding.deviation and finding.relation == "scaled"]
     factors = [deviation.value for deviation in scaled if deviation.value is not None]
-    expected = sum(when.min_factor <= factor <= when.max_factor for factor in factors)
+    expected = sum(conditions.min_factor <= factor <= conditions.max_factor for factor in factors)
     agreeing = [finding.agreeing_bits for finding in findings if finding.agreeing_bits is not None]
     overflowed = sum(finding.has_overflowed for finding in findings) >= MIN_SHARE * len(findings)
     whole = sum(f.deviation is not None and f.deviation.is_whole for f in findings) >= MIN_SHARE * len(findings)
-    close = sum(bits >= when.min_agreeing_bits for bits in agreeing)
+    close = sum(bits >= conditions.min_agreeing_bits for bits in agreeing)
     return (
         accurate >= MIN_SHARE * len(findings)
         and expected >= MIN_SHARE * len(factors)
         and close >= MIN_SHARE * len(agreeing)
-        and when.has_overflowed in (None, overflowed)
-        and when.is_whole in (None, whole)
-        and (not when.is_zero or sum(f.is_zero for f in findings) >= MIN_SHARE * len(findings))
-        and (not when.is_nonzero or sum(not f.is_zero for f in findings) >= MIN_SHARE * len(findings))
-        and (not when.is_masked or sum(f.is_masked for f in findings) >= MIN_SHARE * len(findings))
-        and (not when.is_too_small or sum(f.is_too_small for f in findings) >= MIN_SHARE * len(findings))
+        and conditions.has_overflowed in (None, overflowed)
+        and conditions.is_whole in (None, whole)
+        and (not conditions.is_zero or sum(f.is_zero for f in findings) >= MIN_SHARE * len(findings))
+        and (not conditions.is_nonzero or sum(not f.is_zero for f in findings) >= MIN_SHARE * len(findings))
+        and (not conditions.is_masked or sum(f.is_masked for f in findings) >= MIN_SHARE * len(findings))
+        and (not conditions.is_too_small or sum(f.is_too_small for f in findings) >= MIN_SHARE * len(findings))
     )
 
 
@@ -338,36 +352,38 @@ _FLOAT32_TYPES = frozenset({"float32", "complex64"})
 """Element types whose products consist of float32 products."""
 
 
-def _are_places_expected(when: Conditions, findings: Sequence[Finding]) -> bool:
+def _are_places_expected(conditions: Conditions, findings: Sequence[Finding]) -> bool:
     """Return whether the wrong elements of most cases are where a diagnosis expects them."""
     row_major = [finding for finding in findings if not _NOT_ROW_MAJOR & finding.traits] or findings
-    enough = MIN_SHARE * len(row_major)
-    near = sum(_begins_near(finding.first_wrong, when.first_wrong) for finding in row_major)
+    required_count = MIN_SHARE * len(row_major)
+    near = sum(_begins_near(finding.first_wrong, conditions.first_wrong) for finding in row_major)
     in_rows = sum(
-        _begins_near(finding.first_wrong, [row * finding.row_lengths[0] for row in when.first_wrong_row])
+        _begins_near(finding.first_wrong, [row * finding.row_lengths[0] for row in conditions.first_wrong_row])
         for finding in row_major
         if finding.row_lengths
     )
-    from_limit = sum(_depends_on_limit(finding, when.first_wrong_input) for finding in row_major)
-    late = sum(finding.first_wrong >= when.min_first_wrong for finding in row_major)
-    at_limit = sum(bool(_usual_limits(finding)) for finding in row_major) >= enough
-    periodic = sum(finding.period in when.period for finding in row_major)
+    from_limit = sum(_depends_on_limit(finding, conditions.first_wrong_input) for finding in row_major)
+    late = sum(finding.first_wrong >= conditions.min_first_wrong for finding in row_major)
+    at_limit = sum(bool(_usual_limits(finding)) for finding in row_major) >= required_count
+    periodic = sum(finding.period in conditions.period for finding in row_major)
     saturated = sum(finding.is_saturated for finding in findings)
     in_last_tile = sum(2 * finding.first_wrong >= finding.total for finding in row_major if finding.first_wrong)
     return (
-        (not when.first_wrong or near >= enough)
-        and (not when.first_wrong_row or in_rows >= enough)
-        and (not when.first_wrong_input or from_limit >= enough)
-        and late >= enough
-        and when.is_at_limit in (None, at_limit)
-        and (not when.is_limit_unique or any(_usual_limits(finding) <= _LIMITS_OF_16_BITS for finding in row_major))
-        and (not when.period or periodic >= enough)
-        and (not when.max_wrong or all(0 < finding.wrong_count <= when.max_wrong for finding in findings))
-        and (not when.is_last_tile or in_last_tile >= MIN_SHARE * sum(bool(f.first_wrong) for f in row_major))
-        and (not when.is_saturated or saturated >= MIN_SHARE * len(findings))
-        and (not when.are_nans_lost or _are_nans_lost(findings))
-        and (not when.is_place_fixed or _is_place_fixed(findings))
-        and (not when.is_at_end or all(finding.is_at_end for finding in findings if finding.total > 1))
+        (not conditions.first_wrong or near >= required_count)
+        and (not conditions.first_wrong_row or in_rows >= required_count)
+        and (not conditions.first_wrong_input or from_limit >= required_count)
+        and late >= required_count
+        and conditions.is_at_limit in (None, at_limit)
+        and (
+            not conditions.is_limit_unique or any(_usual_limits(finding) <= _LIMITS_OF_16_BITS for finding in row_major)
+        )
+        and (not conditions.period or periodic >= required_count)
+        and (not conditions.max_wrong or all(0 < finding.wrong_count <= conditions.max_wrong for finding in findings))
+        and (not conditions.is_last_tile or in_last_tile >= MIN_SHARE * sum(bool(f.first_wrong) for f in row_major))
+        and (not conditions.is_saturated or saturated >= MIN_SHARE * len(findings))
+        and (not conditions.are_nans_lost or _are_nans_lost(findings))
+        and (not conditions.is_place_fixed or _is_place_fixed(findings))
+        and (not conditions.is_at_end or all(finding.is_at_end for finding in findings if finding.total > 1))
     )
 
 
