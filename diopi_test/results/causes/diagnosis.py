@@ -440,8 +440,8 @@ def _are_nans_lost(findings: Sequence[Finding]) -> bool:
     Such a tensor states the number of its NaNs if all of them are lost. A small tensor with a single wrong element may
     not state the number, so it does not decide.
     """
-    several = [f for f in findings if f.wrong_count > 1 and f.total >= INFORMATIVE_SIZE]
-    return sum(2 * f.lost_nans >= f.expected_nans > 0 for f in several) >= MIN_SHARE * len(several)
+    informative = [f for f in findings if f.wrong_count > 1 and f.total >= INFORMATIVE_SIZE]
+    return sum(2 * f.lost_nans >= f.expected_nans > 0 for f in informative) >= MIN_SHARE * len(informative)
 
 
 def _is_place_fixed(findings: Sequence[Finding]) -> bool:
