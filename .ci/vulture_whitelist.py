@@ -35,6 +35,7 @@ _.StoredIn, _.ConvertedScalar
 _.NotInited  # an enumerator of the C header
 _.implicit, _.half_to_float, _.sparse_grad  # arguments of ATen that no result depends on
 _._earlier  # keeps the tensors of earlier calls in memory
+_.maybe_exchange_device, _.can_device_access_peer, _.seed_all  # of torch.diopi: PyTorch or programs call them
 _._boxed_call  # AOTAutograd reads it
 # Lightning calls these methods of an example
 _.setup_device, _.teardown, _.parse_devices, _.get_parallel_devices, _.auto_device_count, _.training_step
