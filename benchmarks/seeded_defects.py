@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -26,6 +27,8 @@ from diopi_proto.headers import INCLUDE_DIR
 from diopi_proto.interface import lookup
 from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
+from diopi_test.execution.aliased import aliased_labels, make_aliased_case
+from diopi_test.execution.evaluated import DerivationError
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
@@ -106,6 +109,22 @@ def read_defects() -> Mapping[str, Sequence[str]]:
     return defects
 
 
+def compute_cases(function: str, level: str) -> Iterator[BaselineCase]:
+    """Yield the computed cases of a function at a level; level full includes the cases of class `aliased`."""
+    prototype = lookup(function)
+    stored: list[BaselineCase] = []
+    for case in select_cases(function, level):
+        if not case.is_giant:
+            stored.append(compute_baseline_case(prototype, case))
+            yield stored[-1]
+    if level != "full":
+        return
+    by_label = {case.label: case for case in stored}
+    for label, base in aliased_labels(prototype, stored):
+        with suppress(DerivationError):
+            yield make_aliased_case(by_label[base], label, prototype)
+
+
 @final
 class SeededVendor:
     """The seeded vendor in this process.
@@ -132,19 +151,16 @@ class SeededVendor:
         """
         remaining = list(defects)
         for level in LEVELS:
-            for case in select_cases(function, level):
+            for case in compute_cases(function, level):
                 if not remaining:
                     return
-                if case.is_giant:
-                    continue
-                computed = compute_baseline_case(lookup(function), case)
-                if computed.case_class is CaseClass.open or self.run(computed, None).verdict is not Verdict.passed:
+                if case.case_class is CaseClass.open or self.run(case, None).verdict is not Verdict.passed:
                     continue
                 for defect in list(remaining):
-                    if self.run(computed, defect).verdict is not Verdict.passed:
+                    if self.run(case, defect).verdict is not Verdict.passed:
                         remaining.remove(defect)
                         yield Detection(
-                            function=function, defect=defect, level=level, label=case.label, is_smoke=computed.smoke
+                            function=function, defect=defect, level=level, label=case.label, is_smoke=case.smoke
                         )
         yield from (Detection(function=function, defect=defect) for defect in remaining)
 
