@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch_devices import Altered
+from torch_devices import AlteredVendor
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -20,7 +20,7 @@ BUSY_COPIES = 250
 """A number of copies that keep a stream busy for half a second."""
 
 
-class WithRuntime(Altered):
+class WithRuntime(AlteredVendor):
     """The vendor `jax_cpu` with the reference runtime."""
 
     @property
@@ -230,6 +230,6 @@ def test_the_environment_names_the_runtime(
     activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIOPI_TORCH_RUNTIME", "reference")
-    activate_vendor(Altered())
+    activate_vendor(AlteredVendor())
     assert torch.diopi.device_count() == 2
     assert torch.ones(2, device="diopi:1").sum().item() == 2

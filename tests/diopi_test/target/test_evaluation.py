@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,46 +41,56 @@ FAULTS = (
 )
 """Faults of the vendor in C whose effects do not depend on earlier calls."""
 
+FUNCTIONS_PER_PART = 10
+"""The number of functions in a part of the smoke level, which one test compares."""
+
 
 @pytest.mark.parametrize(
-    "functions",
-    [
-        SOME_FUNCTIONS,
-        pytest.param(FUNCTIONS_IN_C, marks=pytest.mark.slow),
-        pytest.param((), marks=pytest.mark.exhaustive),
-    ],
-    ids=["some", "all", "smoke"],
+    "functions", [SOME_FUNCTIONS, pytest.param(FUNCTIONS_IN_C, marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_a_vendor_in_c_gets_the_same_verdicts(
     functions: Sequence[str], runner: Path, c_vendor: Path, tmp_path: Path, bundles: Bundles
 ) -> None:
-    selection = select(functions)
-    cases, results = bundles(*selection), tmp_path / "results.diopi"
-    run_runner(runner, cases, c_vendor, "-o", results)
-    evaluated = evaluate(tmp_path, cases, results)
-    run_here(tmp_path, c_vendor, *selection)
-    compare_findings(tmp_path)
-    assert {"passed", "failed", "not_implemented", "unsupported"} <= {case["verdict"] for case in evaluated.values()}
+    verdicts = compare_with_run(functions, runner, c_vendor, tmp_path, bundles)
+    assert {"passed", "failed", "not_implemented", "unsupported"} <= verdicts
 
 
-@pytest.mark.parametrize(
-    "functions",
-    [
-        pytest.param(draw_sample(OPERATORS, 4), marks=pytest.mark.slow),
-        pytest.param((), marks=pytest.mark.exhaustive),
-    ],
-    ids=["drawn", "smoke"],
-)
+@pytest.mark.slow
 def test_an_exported_vendor_gets_the_same_verdicts(
-    functions: Sequence[str], runner: Path, exported_vendor: Path, tmp_path: Path, bundles: Bundles
+    runner: Path, exported_vendor: Path, tmp_path: Path, bundles: Bundles
 ) -> None:
+    assert "passed" in compare_with_run(draw_sample(OPERATORS, 4), runner, exported_vendor, tmp_path, bundles)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("start", range(0, len(OPERATORS), FUNCTIONS_PER_PART))
+@pytest.mark.parametrize("vendor", ["c_vendor", "exported_vendor"])
+def test_every_function_gets_the_same_verdicts(
+    vendor: str, start: int, runner: Path, tmp_path: Path, bundles: Bundles, request: pytest.FixtureRequest
+) -> None:
+    functions = OPERATORS[start : start + FUNCTIONS_PER_PART]
+    assert compare_with_run(functions, runner, request.getfixturevalue(vendor), tmp_path, bundles)
+
+
+def compare_with_run(
+    functions: Sequence[str], runner: Path, vendor: Path, folder: Path, bundles: Bundles
+) -> AbstractSet[str]:
+    """Assert that a bundle of functions leads to the findings of a run, and return the verdicts that occur.
+
+    Args:
+        functions: the names of the functions.
+        runner: the path of `diopi-runner`.
+        vendor: the path of the vendor's library.
+        folder: the folder for the results.
+        bundles: returns the path of a bundle with the selected cases.
+    """
     selection = select(functions)
-    cases, results = bundles(*selection), tmp_path / "results.diopi"
-    run_runner(runner, cases, exported_vendor, "-o", results)
-    evaluated = evaluate(tmp_path, cases, results)
-    run_here(tmp_path, exported_vendor, *selection)
-    compare_findings(tmp_path)
-    assert "passed" in {case["verdict"] for case in evaluated.values()}
+    cases, results = bundles(*selection), folder / "results.diopi"
+    run_runner(runner, cases, vendor, "-o", results)
+    evaluated = evaluate(folder, cases, results)
+    run_here(folder, vendor, *selection)
+    compare_findings(folder)
+    return {case["verdict"] for case in evaluated.values()}
 
 
 @pytest.mark.parametrize("fault", sampled(FAULTS, 1))
