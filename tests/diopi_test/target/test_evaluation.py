@@ -41,7 +41,7 @@ FAULTS = (
 )
 """Faults of the vendor in C whose effects do not depend on earlier calls."""
 
-FUNCTIONS_PER_PART = 10
+FUNCTIONS_PER_PART = 4
 """The number of functions in a part of the smoke level, which one test compares."""
 
 
