@@ -26,6 +26,7 @@ CLOSES = "import os, sys; [os.close(int(one)) for one in sys.argv.pop(1).split()
 LIMITS = (
     "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
     "[os.environ.pop(name) for name in list(os.environ) if name.startswith('COVERAGE')];"
+    "os.environ['PYTHONDONTWRITEBYTECODE'] = '1';"  # Python would store truncated modules
     "resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)); os.execv(sys.argv[1], sys.argv[1:])"
 )
 """A program that runs another program with a limit on the size of files, which behaves like a full disk.

@@ -97,6 +97,7 @@ def test_a_full_disk_leaves_the_existing_file_unchanged(tmp_path: Path) -> None:
     path.write_text("before")
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "sys.dont_write_bytecode = True;"  # Python would store truncated modules
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
         f"from diopi_test.run.output import write_text; from pathlib import Path\n"
         f"try: write_text(Path({str(path)!r}), 'x' * 10000)\n"

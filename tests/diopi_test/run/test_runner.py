@@ -224,6 +224,7 @@ def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
     """A limit on the size of files simulates a full disk: writing beyond it fails in the same way."""
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "sys.dont_write_bytecode = True;"  # Python would store truncated modules
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
         f"from diopi_test.baseline import generate, store; from pathlib import Path; folder = Path({str(tmp_path)!r})\n"
         "try: generate.generate_function('diopiFloor', 'smoke', folder)\n"
