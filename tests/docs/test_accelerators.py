@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from dataclasses import fields
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +16,7 @@ from baselines import make_level
 from case_records import case_record, report_of
 from click.testing import CliRunner
 from commands import run_here
+from scripts import load_script
 
 from diopi_impl import Numerics, NumericsError, find_numerics
 from diopi_impl.numerics import ELEMENTARY_FUNCTIONS, read_numerics, shipped_names
@@ -97,12 +97,7 @@ def benchmark_commands() -> list[list[str]]:
 def declared_numerics() -> ModuleType:
     """Return the module benchmarks/declared_numerics.py."""
     pytest.importorskip("torch", reason="the vendors of the benchmark change torch_cpu, which needs PyTorch")
-    spec = spec_from_file_location("declared_numerics", ROOT / "benchmarks" / "declared_numerics.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "benchmarks" / "declared_numerics.py")
 
 
 def test_the_shown_commands_of_the_benchmark_have_options_that_exist(declared_numerics: ModuleType) -> None:

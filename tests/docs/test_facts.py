@@ -1,10 +1,10 @@
 """The facts on the pages of the functions agree with the pages and the cases that they are read from."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 
@@ -12,11 +12,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def facts() -> Any:
     """Return the module that reads the facts, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("site_facts", ROOT / "docs" / "hooks" / "facts.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "docs" / "hooks" / "facts.py")
 
 
 def test_every_defect_that_the_page_lists_belongs_to_a_function(facts: Any) -> None:

@@ -1,7 +1,6 @@
 """The formulas of the site: every function has one or a reason, and the reference computes what the formula says."""
 
 import ast
-import importlib.util
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from evaluate_formulas import NotApplicableError, evaluate_formula
+from scripts import load_script
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Reduction, RoundMode
@@ -29,16 +29,7 @@ MAX_ELEMENTS = 20_000
 """The largest number of elements of the arguments of a case; formulas are evaluated slowly."""
 
 
-def load_formulas() -> Any:
-    """Return the module of the site's formulas, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("site_formulas", ROOT / "docs" / "hooks" / "formulas.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-formulas = load_formulas()
+formulas: Any = load_script(ROOT / "docs" / "hooks" / "formulas.py")
 
 
 def test_every_function_has_a_formula_or_a_reason() -> None:

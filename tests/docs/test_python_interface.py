@@ -1,6 +1,5 @@
 """The page of the Python interface: it lists every public function, and its program runs."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts import load_script
 
 import diopi_impl
 from diopi_proto.interface import prototypes
@@ -18,12 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def interface() -> Any:
     """Return the module that writes the page, which is no part of a package."""
-    path = ROOT / "docs" / "hooks" / "python_interface.py"
-    spec = importlib.util.spec_from_file_location("site_python_interface", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "docs" / "hooks" / "python_interface.py")
 
 
 def test_the_program_on_the_page_prints_what_the_page_says(interface: Any) -> None:
