@@ -137,6 +137,17 @@ def test_events_of_another_device_are_not_recorded(bench: RuntimeBench) -> None:
         assert bench.is_ready(event)
 
 
+def test_an_event_and_its_stream_are_complete_at_once(bench: RuntimeBench) -> None:
+    with bench.stream() as stream, bench.events(1) as [event]:
+        for _ in range(2000):
+            bench.call("recordEvent", event, stream)
+            bench.call("waitEvent", event)
+            assert bench.call("isStreamEmpty", stream)
+            bench.call("recordEvent", event, stream)
+            bench.call("syncStream", stream)
+            assert bench.is_ready(event)
+
+
 def test_work_with_priority_overtakes_the_same_work_that_was_enqueued_before(bench: RuntimeBench) -> None:
     size, fills = 64 << 20, 20  # the host enqueues these fills much faster than the device performs them
     with (

@@ -42,13 +42,10 @@ void run_command(struct stream* stream, struct command* command) {
         move_bytes(command);
         device_end(stream);
         break;
-    case RECORD:
-        record_complete(command->record);
-        record_release(command->record);
+    case RECORD: /* the stream completes the record when it counts the command */
         break;
     case WAIT:
         record_wait(command->record);
-        record_release(command->record);
         break;
     case CALL:
         command->call(command->argument);

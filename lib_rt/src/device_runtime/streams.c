@@ -28,11 +28,14 @@ static void* run_commands(void* argument) {
     struct stream* stream = argument;
     for (struct command* command; (command = next_command(stream)) != NULL;) {
         run_command(stream, command);
-        free(command);
         pthread_mutex_lock(&stream->lock);
+        /* under the lock, so that a caller never sees one of event and stream complete and the other not */
+        if (command->kind == RECORD) record_complete(command->record);
         stream->completed++;
         pthread_cond_broadcast(&stream->changed);
         pthread_mutex_unlock(&stream->lock);
+        if (command->record != NULL) record_release(command->record);
+        free(command);
     }
     return NULL;
 }
