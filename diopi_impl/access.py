@@ -1,4 +1,8 @@
-"""Access to the tensors of a call as NumPy arrays."""
+"""Access to the tensors of a call as NumPy arrays.
+
+A `Write` is a function with its arguments after the context. The caller executes all writes of a call when all results
+are known.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,21 @@ class ArrayAccess:
     read_updated = read
 
     def plan_write(self, name: str, target: Tensor, result: Any) -> Write:
-        """Return the write of a result to a tensor; raise ValueError if the shape does not fit."""
+        """Return the write of a result to the caller's tensor `target`.
+
+        The result may have other axes of size 1 than the tensor, and another element type, from which it is converted.
+
+        Args:
+            name: the name of the result, for messages.
+            target: the caller's tensor.
+            result: the result of the implementation.
+
+        Returns:
+            The write.
+
+        Raises:
+            ValueError: if the shape does not fit.
+        """
         dtype, addressable = to_numpy(target.dtype), target.device.host_addressable
         if isinstance(result, DeferredResult) and addressable and (result.shape, result.dtype) == (target.shape, dtype):
             return (_fill_view, target.view(), result)

@@ -70,7 +70,13 @@ def add_argument_checks(prototype: Prototype, prepare: Prepare) -> Callable[...,
 
 
 def _prepare_without_unread(prepare: Prepare, unread: frozenset[int], first_values: Sequence[Any]) -> Perform:
-    """Return the function that runs calls of this form, with None for the arguments at the positions `unread`."""
+    """Return the function that runs calls of this form, with None for the arguments at the positions `unread`.
+
+    Args:
+        prepare: returns the function for the values of the first call of a form.
+        unread: the positions of the arguments that the call does not read.
+        first_values: the values of the first call.
+    """
     if not unread:
         return prepare(first_values)
 
@@ -190,7 +196,13 @@ def _presence_check(parameter: Parameter) -> Check:
 
 
 def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozenset[Dtype] | None) -> Check:
-    """Return a check of the presence, element type and memory of a tensor."""
+    """Return a check of the presence, element type and memory of a tensor.
+
+    Args:
+        prototype: the prototype of the function.
+        parameter: the parameter of the tensor.
+        accepted: the element types that the function accepts; None if another check follows from the result's rule.
+    """
     check_presence, on_host = _presence_check(parameter), parameter.device is Device.host
 
     def check(value: Any) -> None:
@@ -223,8 +235,16 @@ def _entries_check(parameter: Parameter, check_entry: Check) -> Check:
 
 
 def _check_shapes(prototype: Prototype, arguments: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the tensors have the declared sizes; a named size is the same in all tensors."""
-    known: dict[str, tuple[int, str]] = {}
+    """Raise ValueError unless the tensors have the declared sizes; a named size is the same in all tensors.
+
+    Args:
+        prototype: the prototype, which declares the sizes.
+        arguments: the arguments by name; None for an omitted tensor.
+
+    Raises:
+        ValueError: if a tensor has another shape; the message names both tensors if their sizes differ.
+    """
+    named_sizes: dict[str, tuple[int, str]] = {}
     for name, sizes in prototype.shapes.items():
         if arguments[name] is None:
             continue
@@ -232,11 +252,11 @@ def _check_shapes(prototype: Prototype, arguments: Mapping[str, Any]) -> None:
         if len(shape) != len(sizes):
             raise ValueError(f"{name} has shape {shape}, expected {text}")
         for size, length in zip(sizes, shape, strict=True):
-            if isinstance(size, str) and size not in known:
-                known[size] = (
+            if isinstance(size, str) and size not in named_sizes:
+                named_sizes[size] = (
                     (arguments[size], "") if size in arguments else (length, f", which {name} has as {length}")
                 )
-            expected, source = (size, "") if isinstance(size, int) else known[size]
+            expected, source = (size, "") if isinstance(size, int) else named_sizes[size]
             if length != expected:
                 size_text = f"{size} = {expected}" if isinstance(size, str) else str(size)
                 raise ValueError(f"{name} has shape {shape}, expected {text} with {size_text}{source}")

@@ -25,7 +25,11 @@ TEXT_QUERIES = ("diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorS
 @final
 @dataclass
 class Box:
-    """A container for a result that the call creates: a tensor of the context, or a number."""
+    """A container for a result that the call creates.
+
+    Attributes:
+        value: a tensor of the context, or a number; None before the call.
+    """
 
     value: Any = None
 

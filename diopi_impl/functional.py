@@ -57,7 +57,7 @@ def out_keyword(prototype: Prototype, out: Sequence[OutSpec]) -> Any:
 
 
 def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt an implementation that works on NumPy arrays."""
+    """Return the adapted form of an implementation that works on NumPy arrays."""
     has_out = takes_out(function)
 
     def call_with_arrays(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:

@@ -18,7 +18,12 @@ from diopi_proto.prototype import Prototype
 @final
 @dataclass
 class DefaultGenerator:
-    """The generator that a vendor uses if the caller passes none."""
+    """The generator that a vendor uses if the caller passes none.
+
+    Attributes:
+        seed: the seed.
+        offset: how far earlier calls have advanced the generator.
+    """
 
     seed: int = 0
     offset: int = 0

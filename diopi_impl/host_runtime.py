@@ -23,7 +23,10 @@ CAPACITY: int = lib.DIOPIRT_HOST_COPIES
 
 
 class HostRuntime:
-    """The nine runtime functions on host memory. Derived classes may override any of them."""
+    """The nine runtime functions on host memory. Derived classes may override any of them.
+
+    The attributes are C functions with the parameters of the fields of `RuntimeFunctions`; `copy` serves all copies.
+    """
 
     stream_destroy: Any = cast_to_service("stream_destroy", lib.diopirt_host_stream_destroy)
     stream_sync: Any = cast_to_service("stream_sync", lib.diopirt_host_stream_sync)

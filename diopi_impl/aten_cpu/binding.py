@@ -200,7 +200,7 @@ DERIVED: Mapping[str, Callable[[TorchCall], Any]] = {
 
 
 def _has_declared_type(kind: str, value: Any) -> bool:
-    """Return whether a value has the type that an operator declares."""
+    """Return whether a value has the type that an operator declares, such as `Optional[int]` or `List[Tensor]`."""
     if kind.startswith("Optional["):
         return value is None or _has_declared_type(kind.removeprefix("Optional[").removesuffix("]"), value)
     if kind.startswith("List["):

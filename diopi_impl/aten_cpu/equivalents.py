@@ -53,21 +53,21 @@ class Equivalent:
         declared = [(argument.name, str(argument.type)) for argument in operator._schema.arguments]
         packet = operator.overloadpacket
         for overload in packet.overloads():
-            found = getattr(packet, overload)
-            written = [a for a in found._schema.arguments if a.kwarg_only and a.alias_info is not None]
-            if written and [(a.name, str(a.type)) for a in found._schema.arguments[: -len(written)]] == declared:
-                return found
+            variant = getattr(packet, overload)
+            written = [a for a in variant._schema.arguments if a.kwarg_only and a.alias_info is not None]
+            if written and [(a.name, str(a.type)) for a in variant._schema.arguments[: -len(written)]] == declared:
+                return variant
         return None
 
 
 @cache
 def equivalents() -> Mapping[str, Sequence[Equivalent]]:
     """Return the equivalent operators by function; derived forms have the equivalents of their base."""
-    found: dict[str, list[Equivalent]] = {}
+    by_function: dict[str, list[Equivalent]] = {}
     for equivalent in (*_read_composed_operators(), *map(Equivalent, rows().values())):
         if equivalent.row.function not in (DECOMPOSED, NO_CALL, *RULES):
-            found.setdefault(equivalent.row.function, []).append(equivalent)
-    return found
+            by_function.setdefault(equivalent.row.function, []).append(equivalent)
+    return by_function
 
 
 def _read_composed_operators() -> list[Equivalent]:

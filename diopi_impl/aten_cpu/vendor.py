@@ -76,7 +76,7 @@ def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None
     Otherwise raise the first rejection or, if there is none, the first NoEquivalentError.
     """
     rejections: list[Exception] = []
-    missing: list[Exception] = []
+    mismatches: list[Exception] = []
     call = function_call(prototype, values)
     for equivalent in equivalents()[prototype.base]:
         try:
@@ -84,10 +84,10 @@ def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None
             _deliver(context, call, equivalent, values, returned)
             return
         except NoEquivalentError as error:
-            missing.append(error)
+            mismatches.append(error)
         except Exception as error:
             rejections.append(error)
-    raise [*rejections, *missing][0]
+    raise [*rejections, *mismatches][0]
 
 
 def _call_operator(call: TorchCall, equivalent: Equivalent) -> Sequence[Any]:
@@ -147,8 +147,8 @@ def _out_arguments(call: TorchCall, equivalent: Equivalent, out_variant: Any) ->
 
 def _operator(call: TorchCall, equivalent: Equivalent) -> Any:
     """Return the operator for the called form: the in-place variant for in-place forms, if there is one."""
-    found = equivalent.operator(inplace=True) if call.prototype.is_inplace else None
-    return found or equivalent.operator(inplace=False)
+    inplace_operator = equivalent.operator(inplace=True) if call.prototype.is_inplace else None
+    return inplace_operator or equivalent.operator(inplace=False)
 
 
 def _check_written(call: TorchCall, operator: Any, bound: dict[str, Any]) -> None:
@@ -172,7 +172,7 @@ def _check_written(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Non
 
 
 def _invoke(operator: Any, bound: dict[str, Any]) -> Any:
-    """Call an operator with these arguments, and its defaults for all other arguments."""
+    """Call an operator with these arguments, by name, and its defaults for all others; return its results."""
     declared = operator._schema.arguments
     defaults = {a.name: a.default_value for a in declared if a.has_default_value()}
     values = {**defaults, **bound}
@@ -196,6 +196,11 @@ def _as_results(call: TorchCall, returned: Any) -> Sequence[Any]:
 def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
     """Return the gradients that autograd computes: result grad_x is the gradient with respect to argument x.
 
+    Args:
+        call: the call of the gradient function.
+        operator: the forward operator.
+        bound: the arguments of the forward operator by name.
+
     Raises:
         RejectedError: `grad_output` has another shape than the result of the operator.
     """
@@ -203,8 +208,8 @@ def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequenc
     sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
     names = [sources.get(name, name) for name in names]
     targets = dict(zip(names, call.results, strict=True))
-    wanted = {name: bound.get(name, torch.zeros_like(result)) for name, result in targets.items() if result is not None}
-    leaves = {name: tensor.detach().requires_grad_() for name, tensor in wanted.items()}
+    inputs = {name: bound.get(name, torch.zeros_like(result)) for name, result in targets.items() if result is not None}
+    leaves = {name: tensor.detach().requires_grad_() for name, tensor in inputs.items()}
     outer = next(call.values[name] for name in ("grad_output", "grad_out") if name in call.values)
     result = _invoke(operator, {**bound, **leaves})
     if result.shape != outer.shape:
@@ -218,6 +223,13 @@ def _deliver(
     context: Context, call: TorchCall, equivalent: Equivalent, values: Sequence[Any], returned: Sequence[Any]
 ) -> None:
     """Write the results to the caller's tensors and boxes.
+
+    Args:
+        context: the context of the call, which owns new tensors.
+        call: the call.
+        equivalent: the operator, which says at which positions it returns the results.
+        values: the arguments after the context, as the caller passes them.
+        returned: the results of the operator, in order.
 
     Raises:
         NoEquivalentError: The operator does not compute a result that the caller wants.

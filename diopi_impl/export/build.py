@@ -48,11 +48,11 @@ def export(vendor: str, folder: Path) -> Path:
         ExportError: The library can't be built.
     """
     name = importable_name(vendor)
-    found = _require_python_vendor(vendor, find_vendor(name))
-    operators = [p for p in prototypes().values() if found.has(p.name) and p.name not in TEXT_QUERIES]
-    services = [name for name, function in vars(found.runtime).items() if function is not None]
+    python_vendor = _require_python_vendor(vendor, find_vendor(name))
+    operators = [p for p in prototypes().values() if python_vendor.has(p.name) and p.name not in TEXT_QUERIES]
+    services = [name for name, function in vars(python_vendor.runtime).items() if function is not None]
     return build(
-        source(name, found.name, found.version, operators, services),
+        source(name, python_vendor.name, python_vendor.version, operators, services),
         folder / LIBRARY_NAME,
         _import_folders(name),
         extra_sources=[_SHARED_SOURCES / "describe.c", _SHARED_SOURCES / "explain.c"],

@@ -55,7 +55,15 @@ class Receiver:
             return Error.ErrorOccurred
 
     def _call(self, ctx: Any, arguments: Sequence[Any]) -> int:
-        """Convert the arguments, call the vendor, and write the results."""
+        """Convert the arguments, call the vendor, and write the results.
+
+        Args:
+            ctx: the handle of the caller's context.
+            arguments: the C arguments after the context; the last argument describes the tensors of the call.
+
+        Returns:
+            The error code of the vendor.
+        """
         call = self._read_description(ctx, arguments)
         values: list[Any] = []
         for (read, may_be_null), argument in zip(self._readers, arguments):  # noqa: B905  # the last argument describes the call
@@ -172,7 +180,7 @@ def _filled_box(call: _IncomingCall, pointer: Any) -> Box:
 
 
 def _pass_through(call: _IncomingCall, value: Any) -> Any:
-    """Return the C argument unchanged."""
+    """Return the C argument `value` unchanged."""
     return value
 
 
@@ -183,8 +191,8 @@ def _dereference(call: _IncomingCall, pointer: Any) -> Any:
 
 def _enum(kind: type[IntEnum]) -> Reader:
     """Return a reader of the members of an enumeration; unknown numbers are unchanged."""
-    known = {member.value: member for member in kind}
-    return lambda call, value: known.get(value, value)
+    members = {member.value: member for member in kind}
+    return lambda call, value: members.get(value, value)
 
 
 _READERS: dict[Any, Reader] = {

@@ -1,4 +1,9 @@
-"""Activation functions and their gradients."""
+"""Activation functions and their gradients.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +92,10 @@ def leaky_relu(input, negative_slope):
 
 @vendor.implements("diopiLeakyReluBackward")
 def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
-    """Return grad_output where x > 0, else negative_slope · grad_output."""
+    """Return grad_output where x > 0, else negative_slope · grad_output.
+
+    `input_is_result` says that `input` is the result of leaky ReLU; a negative slope is then an error.
+    """
     if input_is_result and negative_slope < 0:
         raise ValueError(f"negative_slope is {negative_slope}, expected at least 0 where input_is_result is set")
     return jnp.where(input > 0, grad_output, negative_slope * grad_output)

@@ -1,4 +1,9 @@
-"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms."""
+"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 
@@ -164,8 +169,8 @@ _ROUNDED_DIVISION = {RoundMode.trunc: _trunc_divide, RoundMode.floor: _floor_div
 def div(input, other, rounding_mode):
     """Return input / other, rounded down or toward zero if `rounding_mode` says so."""
     if rounding_mode == RoundMode.none:
-        wide = (jnp.float32,) if _all_integral(input, other) else ()
-        return jnp.true_divide(*_promote(*(jnp.asarray(operand, *wide) for operand in (input, other))))
+        result_dtype = (jnp.float32,) if _all_integral(input, other) else ()
+        return jnp.true_divide(*_promote(*(jnp.asarray(operand, *result_dtype) for operand in (input, other))))
     if rounding_mode not in _ROUNDED_DIVISION:
         raise ValueError(f"rounding_mode is {rounding_mode}, expected none (0), trunc (1) or floor (2)")
     dividend, divisor = _promote(input, other)

@@ -138,7 +138,7 @@ class ConvolutionForm:
 
     def _patches(self, x: Array) -> list[Array]:
         """Return the elements of the image for each kernel position, each as (N, C, sizes of y…)."""
-        margins = [(pad, max(after, 0)) for pad, after in self._margins]
+        margins = [(pad, max(end, 0)) for pad, end in self._margins]
         padded = jnp.pad(x, [(0, 0), (0, 0), *margins])
 
         def patch(place: Sizes) -> Array:
@@ -286,12 +286,18 @@ def derive_transposed_form(
 ) -> ConvolutionForm:
     """Return the form whose image is the result of a transposed convolution; ValueError if attributes do not fit."""
     axes = zip(y[2:], kernel[2:], stride, padding, dilation, output_padding, strict=True)
-    sizes = [(count - 1) * step - 2 * pad + dilate * (k - 1) + extra + 1 for count, k, step, pad, dilate, extra in axes]
+    sizes = [
+        (count - 1) * step - 2 * pad + dilate * (k - 1) + output_pad + 1
+        for count, k, step, pad, dilate, output_pad in axes
+    ]
     _check_least("the result's size", sizes, 1)
     _check_least("output_padding", output_padding, 0)
     for name, numbers, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
         _check_least(name, numbers, least)
-    if any(extra >= max(step, dilate) for extra, step, dilate in zip(output_padding, stride, dilation, strict=True)):
+    if any(
+        output_pad >= max(step, dilate)
+        for output_pad, step, dilate in zip(output_padding, stride, dilation, strict=True)
+    ):
         raise ValueError(
             f"output_padding is {list(output_padding)}, expected less than the larger of stride and dilation"
         )

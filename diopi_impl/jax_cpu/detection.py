@@ -1,4 +1,9 @@
-"""Boxes and regions of interest: suppression of overlapping boxes, and pooling of features inside boxes."""
+"""Boxes and regions of interest: suppression of overlapping boxes, and pooling of features inside boxes.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. With `apply_directly`, the arrays are NumPy's.
+"""
 
 from __future__ import annotations
 

@@ -137,9 +137,9 @@ def _triangle_overlaps(p: Array, q: Array, r: Array, s: Array) -> Array:
     return jnp.where(meets, jnp.sign(area_pq) * jnp.sign(area_rs) * area, 0)
 
 
-def _safe_divisor(divisor: Array, needed: Array) -> Array:
-    """Return `divisor` where it is needed, else 1, so that unused quotients and their gradients are not NaN."""
-    return jnp.where(needed, divisor, 1)
+def _safe_divisor(divisor: Array, is_used: Array) -> Array:
+    """Return `divisor` where it is used, else 1, so that unused quotients and their gradients are not NaN."""
+    return jnp.where(is_used, divisor, 1)
 
 
 def hull_indices(points: Array) -> Array:
@@ -156,22 +156,22 @@ def hull_indices(points: Array) -> Array:
     """
     x, y = points[..., 0], points[..., 1]
     start = jnp.argmin(jnp.where(y == y.min(-1, keepdims=True), x, jnp.inf), -1)
-    corners, done = [start], jnp.zeros(start.shape, bool)
+    corners, is_closed = [start], jnp.zeros(start.shape, bool)
     for _ in range(points.shape[-2] - 1):
         following = _next_corner(points, corners[-1])
-        done = done | (following == start)
-        corners.append(jnp.where(done, start, following))
+        is_closed = is_closed | (following == start)
+        corners.append(jnp.where(is_closed, start, following))
     return jnp.stack(corners, -1)
 
 
 def _next_corner(points: Array, corner: Array) -> Array:
     """Return the indices of the corners (…) that follow the corners `corner` on the hulls of points."""
     away = points - jnp.take_along_axis(points, corner[..., None, None], -2)
-    far = jnp.square(away).sum(-1)
+    squared_distances = jnp.square(away).sum(-1)
     to_the_right = (cross(away[..., :, None, :], away[..., None, :, :]) < 0).sum(-1)
-    to_the_right = jnp.where(far > 0, to_the_right, points.shape[-2])
+    to_the_right = jnp.where(squared_distances > 0, to_the_right, points.shape[-2])
     outermost = to_the_right == to_the_right.min(-1, keepdims=True)
-    return jnp.argmax(jnp.where(outermost, far, -1), -1)
+    return jnp.argmax(jnp.where(outermost, squared_distances, -1), -1)
 
 
 def select_points(points: Array, places: Array) -> Array:

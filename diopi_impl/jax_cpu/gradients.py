@@ -105,9 +105,9 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
     declared = declared_parameters(forward, forward_name, [p.name for p in prototype.arguments])
     parameters = [parameter for parameter in declared if parameter not in derivation.constants]
     passed = {p: derivation.names.get(p, p) for p in parameters if not (derivation.shape and p in derivation.inputs)}
-    needed = list(dict.fromkeys([derivation.gradient, *passed.values(), *filter(None, [derivation.shape])]))
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature([inspect.Parameter(name, kind) for name in needed])
+    names = list(dict.fromkeys([derivation.gradient, *passed.values(), *filter(None, [derivation.shape])]))
+    parameter_kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(name, parameter_kind) for name in names])
 
     def gradient(*values: Any, **named: Any) -> Any:
         """Return the gradients of the differentiated inputs."""

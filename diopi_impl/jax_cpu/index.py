@@ -1,6 +1,10 @@
 """Functions that read, write or select elements by position, index or mask, and their gradients.
 
 Positions are checked on the host first (`diopi_impl.jax_cpu.positions`).
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. With `apply_directly`, the arrays are NumPy's.
 """
 
 from __future__ import annotations
@@ -34,8 +38,8 @@ def _at_least_1d(array: Array) -> Array:
 
 def _axis_index(dim: int, key: Any, ndim: int) -> tuple[Any, ...]:
     """Return the index of an array with `ndim` axes that applies `key` to axis `dim` and selects all other axes."""
-    before = dim % max(ndim, 1)
-    return (slice(None),) * before + (key,)
+    leading_axes = dim % max(ndim, 1)
+    return (slice(None),) * leading_axes + (key,)
 
 
 def _scalar_like(value: Any, array: Array) -> Array:
@@ -191,7 +195,7 @@ def select(input, dim, index):
 
 @vendor.implements("diopiSelectBackward")
 def select_backward(grad_output, input_sizes, dim, index):
-    """Return zeros with grad_output in the selected slice."""
+    """Return zeros of shape `input_sizes` with grad_output in the slice at position `index` of axis `dim`."""
     return select_scatter(jnp.zeros(input_sizes, grad_output.dtype), grad_output, dim, index)
 
 
@@ -209,7 +213,7 @@ def slice_(input, dim, start, end, step):
 
 @vendor.implements("diopiSliceBackward")
 def slice_backward(grad_output, input_sizes, dim, start, end, step):
-    """Return zeros with grad_output in the selected slice."""
+    """Return zeros of shape `input_sizes` with grad_output at the elements start, start + step, … of axis `dim`."""
     return slice_scatter(jnp.zeros(input_sizes, grad_output.dtype), grad_output, dim, start, end, step)
 
 
@@ -252,10 +256,10 @@ def masked_fill(input, mask, value):
 def _check_source_size(arguments: dict[str, Any]) -> None:
     """Raise ValueError if source has fewer elements than the mask has true elements."""
     shape = np.broadcast_shapes(arguments["input"].shape, arguments["mask"].shape)
-    needed = int(np.broadcast_to(arguments["mask"], shape).sum())
-    if arguments["source"].size < needed:
+    count = int(np.broadcast_to(arguments["mask"], shape).sum())
+    if arguments["source"].size < count:
         raise ValueError(
-            f"source has {arguments['source'].size} elements, expected {needed}, the number of true elements of mask"
+            f"source has {arguments['source'].size} elements, expected {count}, the number of true elements of mask"
         )
 
 

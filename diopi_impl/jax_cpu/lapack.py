@@ -22,7 +22,7 @@ from diopi_proto.prototype import Prototype
 
 
 def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt an implementation that calls LAPACK: it runs with a single BLAS thread."""
+    """Return the adapted form of an implementation that calls LAPACK: it runs with a single BLAS thread."""
     run = adapt_by_compiling(prototype, function)
 
     def call_with_single_thread(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:

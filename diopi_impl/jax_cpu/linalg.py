@@ -1,4 +1,10 @@
-"""Matrix products, decompositions, triangular systems and distances, with their gradients."""
+"""Matrix products, decompositions, triangular systems and distances, with their gradients.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and element
+types.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +115,15 @@ def linear_backward(grad_output, input, weight, *, out):
 
 
 def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a decomposition: raise ValueError for a nonzero `info` if `checkerror`, the last argument, is set."""
+    """Adapt a decomposition: raise ValueError for a nonzero `info` if `checkerror`, the last argument, is set.
+
+    Args:
+        prototype: the prototype of the decomposition.
+        function: the implementation, which returns the factor and `info`.
+
+    Returns:
+        The adapted form.
+    """
     factorize = adapt_by_compiling(prototype, function)
 
     def call_and_check_info(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:

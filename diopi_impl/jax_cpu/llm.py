@@ -1,4 +1,9 @@
-"""Kernels for serving language models: token caches, decoding, prefill, penalties, and an all-reduce of one process."""
+"""Kernels for serving language models: token caches, decoding, prefill, penalties, and an all-reduce of one process.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Loss functions and their gradients."""
+"""Loss functions and their gradients.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and element
+types.
+"""
 
 from __future__ import annotations
 
@@ -319,7 +325,7 @@ def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: i
 
 
 def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a function of CTC: its lengths are checked on the host."""
+    """Return the adapted form of a function of CTC whose lengths are checked on the host."""
     run = adapt_by_compiling(prototype, function)
 
     def check_and_call(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:

@@ -1,4 +1,9 @@
-"""MMCV's operators on boxes in space."""
+"""MMCV's operators on boxes in space.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +50,7 @@ def iou3d_boxes_overlap_bev(boxes_a, boxes_b):
 
 
 def _selected_rows(is_selected: Array) -> tuple[Array, Array]:
-    """Return the indices of the true elements, padded to the full length, and their number."""
+    """Return the indices of the true elements, padded with 0 to the full length, and their number."""
     return jnp.nonzero(is_selected, size=len(is_selected), fill_value=0)[0], is_selected.sum()[None]
 
 
@@ -106,10 +111,10 @@ def points_in_boxes_part(box_idx_of_points, boxes, pts):
     _check_points(boxes, pts)
     check_shapes(pts.shape[:2], box_idx_of_points=box_idx_of_points)
 
-    def visit(i: Array, found: Array) -> Array:
-        """Return `found` with the number of the box for the points inside it; boxes are visited in reverse order."""
+    def visit(i: Array, box_numbers: Array) -> Array:
+        """Return the numbers of the boxes, with box t for the points inside it; boxes are visited in reverse order."""
         t = boxes.shape[1] - 1 - i
-        return jnp.where(jax.vmap(_contains)(boxes[:, t], pts), t, found)
+        return jnp.where(jax.vmap(_contains)(boxes[:, t], pts), t, box_numbers)
 
     no_box = jnp.full(pts.shape[:2], -1)
     return lax.fori_loop(0, boxes.shape[1], visit, no_box) if boxes.shape[1] else no_box
@@ -150,7 +155,10 @@ def _ranks_in_voxel(voxels: Array) -> Array:
 
 @vendor.implements("diopiRoiawarePool3dMmcv")
 def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature, pool_method):
-    """Return, per voxel of each box, the points that attain the maxima, the points inside, and the pooled features."""
+    """Return, per voxel of each box, the points that attain the maxima, the points inside, and the pooled features.
+
+    `pool_method` is 0 for the maximum and 1 for the mean.
+    """
     _check_method(pool_method)
     _check_columns(2, 7, rois=rois)
     _check_columns(2, 3, pts=pts)

@@ -2,6 +2,10 @@
 
 Samples are computed for one kernel position or sampling point at a time, and recomputed for the gradient. A call needs
 memory for a few arrays of the input's size only.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
 """
 
 from __future__ import annotations
@@ -31,7 +35,16 @@ def _check_step(batch: int, im2col_step: int) -> None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _DeformableConvolution:
-    """A deformable convolution with fixed attributes."""
+    """A deformable convolution with fixed attributes.
+
+    Attributes:
+        kernel: the sizes of the kernel along H and W.
+        stride: the distances between the positions of the kernel.
+        padding: the number of zeros at each end of the axes.
+        dilation: the distances between the elements of the kernel.
+        groups: the number of groups of channels that are convolved separately.
+        deform_groups: the number of groups of input channels that share offsets.
+    """
 
     kernel: Pair
     stride: Pair

@@ -1,6 +1,10 @@
 """MMCV's operators on point sets: neighbors, sampling, gathering and grouping, interpolation, PAConv scores.
 
 Distances are computed center by center, so that no call needs memory for the distances of all pairs.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
 """
 
 from __future__ import annotations
@@ -45,9 +49,9 @@ def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
     """Return the indices of the first `count` hits, padded with the first index, and whether there is any hit."""
     if not hits.size:
         return jnp.zeros(count, int), jnp.array(False)
-    seen = jnp.cumsum(hits, dtype=jnp.int32)
+    hit_counts = jnp.cumsum(hits, dtype=jnp.int32)
     number = jnp.arange(1, count + 1)
-    return jnp.searchsorted(seen, jnp.where(number <= seen[-1], number, 1)), seen[-1] > 0
+    return jnp.searchsorted(hit_counts, jnp.where(number <= hit_counts[-1], number, 1)), hit_counts[-1] > 0
 
 
 @vendor.implements("diopiBallQueryMmcv")
@@ -184,19 +188,19 @@ def gather_points(points, idx):
 
 @vendor.implements("diopiGroupPointsMmcv")
 def group_points(points, idx):
-    """Return the features of the points in each group: (B, C, groups, group size)."""
+    """Return the features of the points `idx` in each group: (B, C, groups, group size)."""
     return _gather(points, idx)
 
 
 @vendor.implements("diopiThreeInterpolateMmcv")
 def three_interpolate(points, idx, weight):
-    """Return the weighted sum of the features of three points."""
+    """Return the sum of the features of the three points `idx`, weighted with `weight`."""
     return jnp.sum(_gather(points, idx) * weight[:, jnp.newaxis], -1)
 
 
 @vendor.implements("diopiThreeInterpolateBackwardMmcv")
 def three_interpolate_backward(grad_out, idx, weight, m):
-    """Return the gradient of the features."""
+    """Return the gradient of the features of the `m` points."""
     return _gather_adjoint(grad_out[..., jnp.newaxis] * weight[:, jnp.newaxis], idx, m)
 
 

@@ -2,6 +2,10 @@
 
 In sparse convolution and pooling, each row of a tensor has the channels of one voxel. For each position of the kernel,
 `indicePairs` lists pairs of an input row and an output row. The implementations loop over the kernel positions.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
 """
 
 from __future__ import annotations
@@ -81,7 +85,15 @@ def _check_reduction(reduce_type: int) -> None:
 
 
 def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a reduction whose results have a row per point; the host removes the unused rows at the end."""
+    """Adapt a reduction whose results have a row per point; the host removes the unused rows at the end.
+
+    Args:
+        prototype: the prototype of the reduction.
+        function: the implementation.
+
+    Returns:
+        The adapted form.
+    """
     adapted = adapt_by_compiling(prototype, function)
 
     def drop_empty(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:

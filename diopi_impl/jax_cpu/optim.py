@@ -1,4 +1,9 @@
-"""Optimizer steps and gradient clipping. The functions return the tensors that the standard updates in place."""
+"""Optimizer steps and gradient clipping. The functions return the tensors that the standard updates in place.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. With `apply_directly`, the arrays are NumPy's.
+"""
 
 from __future__ import annotations
 
@@ -110,8 +115,8 @@ def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
 @implements_optimizer("diopiRmsprop")
 def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, weight_decay, momentum, centered):
     """Return parameters and state after a step of RMSprop."""
-    for name, needed, state in (("grad_avg", centered, grad_avg), ("momentum_buf", momentum > 0, momentum_buf)):
-        if needed and state is None:
+    for name, is_required, state in (("grad_avg", centered, grad_avg), ("momentum_buf", momentum > 0, momentum_buf)):
+        if is_required and state is None:
             raise ValueError(f"{name} is required with centered {centered} and momentum {momentum}, NULL was given")
     grad = grad + weight_decay * param
     square = variance = alpha * square_avg + (1 - alpha) * grad**2
@@ -132,12 +137,12 @@ HostArray = NDArray[Any]
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
     """Return the total norm, and the gradients, which are scaled to max_norm if the total norm is larger."""
     with np.errstate(all="ignore"):
-        wide = [grad.astype(np.float64) for grad in grads]
-        total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in wide]), norm_type)
+        double_grads = [grad.astype(np.float64) for grad in grads]
+        total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in double_grads]), norm_type)
         if error_if_nonfinite and not np.isfinite(total):
             raise ValueError(f"the norm of the gradients is {total}, and error_if_nonfinite is set")
         factor = np.minimum(1, max_norm / (total + 1e-6))
-        return float(total), [grad * factor for grad in wide]
+        return float(total), [grad * factor for grad in double_grads]
 
 
 def _norm(vector: HostArray, order: float) -> Any:

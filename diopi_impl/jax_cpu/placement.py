@@ -28,7 +28,7 @@ _placement = _Placement()
 
 @contextmanager
 def use_device(device: jax.Device) -> Iterator[None]:
-    """Let the calls of this thread compute on a device."""
+    """Return a context manager in which the calls of this thread compute on a device."""
     previous, _placement.device = _placement.device, device
     try:
         yield

@@ -1,4 +1,9 @@
-"""Unary element-wise functions, and the gradient of tanh."""
+"""Unary element-wise functions, and the gradient of tanh.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +27,9 @@ def log1p(x: Array) -> Array:
 
 def _tanh(x: Array) -> Array:
     """Return tanh(x), computed in float64 and by exp if |x| ≥ ½, because XLA's function is up to 6 ulp off."""
-    wide = x.astype(jnp.float64)
-    large = jnp.copysign(1 - 2 / (jnp.exp(2 * jnp.abs(wide)) + 1), wide)
-    return jnp.where(jnp.abs(wide) < 0.5, jnp.tanh(wide), large).astype(x.dtype)
+    x64 = x.astype(jnp.float64)
+    large = jnp.copysign(1 - 2 / (jnp.exp(2 * jnp.abs(x64)) + 1), x64)
+    return jnp.where(jnp.abs(x64) < 0.5, jnp.tanh(x64), large).astype(x.dtype)
 
 
 def _erf(x: Array) -> Array:
@@ -56,9 +61,9 @@ def _halves_of_exponentials(x: Array) -> tuple[Array, Array]:
 
 def _sinh(x: Array) -> Array:
     """Return sinh(x), computed in float64; by exponentials if |x| ≥ 1."""
-    wide = x.astype(jnp.float64)
-    large, small = _halves_of_exponentials(wide)
-    return jnp.where(jnp.abs(wide) < 1, jnp.sinh(wide), jnp.copysign(large - small, wide)).astype(x.dtype)
+    x64 = x.astype(jnp.float64)
+    large, small = _halves_of_exponentials(x64)
+    return jnp.where(jnp.abs(x64) < 1, jnp.sinh(x64), jnp.copysign(large - small, x64)).astype(x.dtype)
 
 
 def _cosh(x: Array) -> Array:

@@ -2,6 +2,10 @@
 
 Windows are static index tables, one per axis. Gathering by them yields all windows along the last axis of one array.
 Maxima of sliding windows need no such array: they are reduced along one axis, or by one window position, at a time.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
 """
 
 from __future__ import annotations

@@ -220,7 +220,11 @@ class ProgramCache:
         return _load_or_compile(self.store, f"{stored_as} {_signature(arrays)}", build, arrays, options)
 
     def _insert(self, key: Hashable, program: Program) -> _CachedProgram:
-        """Add a program to the cache, and drop the least recently used programs beyond its size."""
+        """Add a program to the cache, and drop the least recently used programs beyond its size.
+
+        Returns:
+            The cached program: if another thread was faster, the program of that thread.
+        """
         with self._lock:
             if key in self._programs:  # another thread stored the program first
                 return self._programs[key]
@@ -299,7 +303,7 @@ def _load_or_compile(
 
 
 def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> _CompiledProgram:
-    """Compile `function` for the CPU, whatever JAX's default device is."""
+    """Return `function`, compiled for the CPU, whatever JAX's default device is."""
     # JAX would take 2 ms to remove its own frames from the traceback of an invalid call, which nobody sees
     whole_tracebacks = jax_config.traceback_filtering("off")
     with _lowering_lock, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]), whole_tracebacks:

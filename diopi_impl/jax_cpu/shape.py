@@ -1,4 +1,10 @@
-"""Functions that create, rearrange, copy and convert whole tensors, and join, split and pad them."""
+"""Functions that create, rearrange, copy and convert whole tensors, and join, split and pad them.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. With `apply_directly`, the arrays are NumPy's. `out` describes results that
+the caller allocates: their shapes and element types.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +66,10 @@ def transpose(input, dim0, dim1):
 
 
 def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a permutation: if the last axis stays last, copy a view of the input to the result, without a program."""
+    """Return the adapted form of a permutation.
+
+    If the last axis stays last, the adapted form copies a view of the input to the result, without a program.
+    """
 
     def keeps_rows(arguments: Sequence[Any], out: Sequence[OutSpec]) -> bool:
         """Return whether the last axis stays last."""
@@ -324,7 +333,7 @@ def _broadcast(src: NDArray[Any], *, out: ResultSpec) -> NDArray[Any]:
 
 
 def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a copy: if the element type does not change, copy the elements directly to the result."""
+    """Return the adapted form of a copy: if the element type does not change, it copies the elements directly."""
 
     def keeps_dtype(arguments: Sequence[Any], out: Sequence[OutSpec]) -> bool:
         """Return whether source and result have the same element type."""

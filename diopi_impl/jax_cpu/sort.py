@@ -1,4 +1,9 @@
-"""Sorting, selection of the largest or smallest elements, and distinct values, which are found on the host."""
+"""Sorting, selection of the largest or smallest elements, and distinct values, which are found on the host.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. With `apply_directly`, the arrays are NumPy's.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +104,7 @@ def _check_indices(arguments: dict[str, Any]) -> None:
 
 @vendor.implements("diopiSortBackward", adapt=prepare_on_host(_check_indices))
 def sort_backward(grad_output, dim, indices, sizes, keepdim):
-    """Return zeros with grad_output at the positions `indices` along an axis."""
+    """Return zeros of shape `sizes` with grad_output at the positions `indices` along an axis."""
     if not sizes:
         return grad_output
     if not keepdim:

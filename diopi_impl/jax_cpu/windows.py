@@ -112,7 +112,15 @@ def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[Axis
 @final
 @dataclass(frozen=True, kw_only=True)
 class SlidingWindows:
-    """Sliding windows along the last axes of an input, with the attributes of each axis."""
+    """Sliding windows along the last axes of an input; each attribute has one entry per axis.
+
+    Attributes:
+        axes: the tables of the positions in each window.
+        kernel: the number of positions in a window.
+        stride: the distance between two windows.
+        padding: the number of positions before the input.
+        dilation: the distance between two positions in a window.
+    """
 
     axes: Sequence[AxisWindows]
     kernel: Sequence[int]

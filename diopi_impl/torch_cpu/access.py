@@ -35,7 +35,19 @@ class TorchTensorAccess:
         return _tensor_over(tensor).clone()
 
     def plan_write(self, name: str, target: Tensor, result: Any) -> Write:
-        """Return the write of a result to a tensor; raise ValueError if the shape does not fit."""
+        """Return the write of a result to a tensor, which the caller executes when all results are known.
+
+        Args:
+            name: the name of the result, for messages.
+            target: the caller's tensor.
+            result: the result of the implementation, with the same shape or the same sizes except for axes of size 1.
+
+        Returns:
+            The write: a function and its arguments after the context.
+
+        Raises:
+            ValueError: if the shape does not fit.
+        """
         place, value = _tensor_over(target), result.detach() if result.requires_grad else result
         if value.shape != place.shape:
             check_shape(name, place.shape, value.shape)

@@ -1,4 +1,9 @@
-"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms."""
+"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 

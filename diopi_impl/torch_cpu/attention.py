@@ -1,6 +1,11 @@
 """Attention by PyTorch's scaled_dot_product_attention, one sequence at a time, and its gradients by autograd.
 
 Half precision is widened to float32, because PyTorch's math backend would round the scores and probabilities.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and
+element types.
 """
 
 from __future__ import annotations
@@ -76,7 +81,8 @@ def attend(
         dropout_factors: the factors of the probabilities, [heads, queries, keys]; None without dropout.
 
     Returns:
-        The result, [rows, heads, head size], and the logsumexp, [heads, rows].
+        The result, [rows, heads, head size], and the logsumexp, [heads, rows]. For a query that sees no key, the result
+        is 0 and the logsumexp is ∞.
     """
     group = q.shape[1] // k.shape[1]
     queries, keys, values = (x.movedim(0, 1) for x in _widen_half(q, k, v))
@@ -102,10 +108,10 @@ class AttentionSettings:
         scale: the factor of the scores.
         causal: whether later keys are invisible.
         window_left, window_right: the numbers of visible keys before and after a query; −1 for all.
-        slopes: the slopes of ALiBi, [heads] or [sequences, heads].
+        slopes: the slopes of ALiBi, [heads] or [sequences, heads]; None without ALiBi.
         dropout_p: the probability of dropout.
-        gen: the generator's state, seed and offset.
-        hidden: the pairs that a mask hides, [queries, keys].
+        gen: the generator's state, seed and offset; None if `dropout_p` is 0.
+        hidden: the pairs that a mask hides, [queries, keys]; None without a mask.
         top_left: whether queries align with the first keys instead of the last.
     """
 
@@ -121,8 +127,8 @@ class AttentionSettings:
 
     def attend_sequence(self, number: int, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Return the result and the logsumexp of sequence `number`."""
-        first = 0 if self.top_left else len(k) - len(q)
-        distance = torch.arange(len(k)) - torch.arange(first, first + len(q))[:, None]
+        first_position = 0 if self.top_left else len(k) - len(q)
+        distance = torch.arange(len(k)) - torch.arange(first_position, first_position + len(q))[:, None]
         window_right = 0 if self.causal else self.window_right
         is_visible = (distance >= -self.window_left if self.window_left >= 0 else True) & (
             distance <= window_right if window_right >= 0 else torch.ones_like(distance, dtype=torch.bool)
@@ -138,7 +144,7 @@ class AttentionSettings:
         )
 
     def _dropout_factors(self, number: int, shape: tuple[int, ...]) -> Tensor | None:
-        """Return the factor of each probability of sequence `number`; None without dropout."""
+        """Return the factor of each probability of sequence `number`, an array of `shape`; None without dropout."""
         if not self.dropout_p:
             return None
         assert self.gen is not None
@@ -195,7 +201,19 @@ def _attend_sequences(
 def _attention_and_lse(
     settings: AttentionSettings, q: Tensor, k: Tensor, v: Tensor, sequences: SequenceRows, rows: int
 ) -> tuple[Tensor, Tensor]:
-    """Return attention and the logsumexp of the scores, [sequences, heads, rows]."""
+    """Return attention and the logsumexp of the scores, [sequences, heads, rows].
+
+    Args:
+        settings: the settings of the call.
+        q: the queries of all sequences.
+        k: the keys of all sequences.
+        v: the values of all sequences.
+        sequences: the rows of each sequence.
+        rows: the number of rows of the longest sequence.
+
+    Returns:
+        The result, in the shape of `q`, and the logsumexp, with 0 in rows after the end of a sequence.
+    """
     _check_probability(settings.dropout_p)
     out = torch.zeros_like(q)
     lse = torch.zeros(len(sequences), q.shape[-2], rows, dtype=_widen_half(q)[0].dtype)
@@ -213,7 +231,20 @@ def _check_probability(p: float) -> None:
 def _attention_gradients(
     settings: AttentionSettings, g: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, sequences: SequenceRows
 ) -> Any:
-    """Return the gradients of q, k and v, computed by autograd."""
+    """Return the gradients of q, k and v, computed by autograd.
+
+    Args:
+        settings: the settings of the call.
+        g: the gradient of the result.
+        q: the queries of all sequences.
+        k: the keys of all sequences.
+        v: the values of all sequences.
+        out: the result of the forward function, whose shape is checked.
+        sequences: the rows of each sequence.
+
+    Returns:
+        The gradients, in the element type of `q`.
+    """
     _check_probability(settings.dropout_p)
     check_shapes(q.shape, grad_output=g, out=out)
     leaves = [x.detach().requires_grad_() for x in _widen_half(q, k, v)]
@@ -240,7 +271,7 @@ def _attention_gradients(
 def flash_attention(
     gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
 ):
-    """Return attention for sequences of equal length, and the logarithms of the softmax divisors."""
+    """Return attention for sequences of equal length, and the log-sum-exp of the scores."""
     _check_inputs(q, k, v, 4, alibi_slopes)
     settings = AttentionSettings(
         scale=softmax_scale,
@@ -301,7 +332,7 @@ def flash_attention_var_len(
     window_size_left,
     window_size_right,
 ):
-    """Return attention for packed sequences, and the logarithms of the softmax divisors."""
+    """Return attention for packed sequences, and the log-sum-exp of the scores."""
     _check_inputs(q, k, v, 3, alibi_slopes)
     settings = AttentionSettings(
         scale=softmax_scale,
@@ -366,7 +397,7 @@ def _debug_mask(spec: ResultSpec | None) -> Tensor | None:
 
 @implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(q, k, v, dropout_p, is_causal, scale, gen, *, out):
-    """Return attention, the logarithms of the softmax divisors, and the debug mask (`_debug_mask`)."""
+    """Return attention, the log-sum-exp of the scores, and the debug mask (`_debug_mask`)."""
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)
@@ -385,7 +416,7 @@ def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p
 
 @implements_multi_head("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(q, k, v, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, scale, gen, *, out):
-    """Return attention for packed sequences, the logarithms of the divisors, and the debug mask (`_debug_mask`)."""
+    """Return attention for packed sequences, the log-sum-exp of the scores, and the debug mask (`_debug_mask`)."""
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)

@@ -74,7 +74,7 @@ class TorchRuntime:
         )
 
     def malloc(self, nbytes: int) -> int:
-        """Allocate a block and return its address; 0 if there is not enough memory."""
+        """Allocate a block of `nbytes` bytes and return its address; 0 if there is not enough memory."""
         try:
             block = torch.empty(nbytes, dtype=torch.uint8, device=self.device)
         except (MemoryError, torch.OutOfMemoryError):
@@ -151,7 +151,7 @@ class TorchRuntime:
         return copy
 
     def _bytes(self, address: int, nbytes: int) -> torch.Tensor:
-        """Return the bytes at an address; raise ValueError unless they are in a block."""
+        """Return the `nbytes` bytes at an address as a uint8 tensor; raise ValueError unless they are in one block."""
         position = bisect_right(self._addresses, address) - 1
         start = self._addresses[position] if position >= 0 else 0
         block = self._blocks.get(start)
@@ -167,10 +167,10 @@ class TorchRuntime:
                 self._supported[dtype] = ""
             except (RuntimeError, TypeError) as error:  # PyTorch raises TypeError for types that MPS does not have
                 self._supported[dtype] = f"{self.device}: {error}"
-        if refusal := self._supported[dtype]:
-            raise UnsupportedDtypeError(refusal)
+        if reason := self._supported[dtype]:
+            raise UnsupportedDtypeError(reason)
 
 
 def _host_bytes(address: int, nbytes: int) -> torch.Tensor:
-    """Return the bytes at an address of the host."""
+    """Return the `nbytes` bytes at an address of the host as a uint8 tensor."""
     return torch.frombuffer(ffi.buffer(pointer(address), nbytes), dtype=torch.uint8)

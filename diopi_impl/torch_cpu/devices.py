@@ -48,11 +48,11 @@ def find_torch_vendor(device_and_setup: str) -> TorchVendor:
             f"vendor {name}: PyTorch {torch.__version__} has no device {device_name!r} here: {reason} "
             f"The devices are {', '.join(_available_devices())}."
         ) from error
-    found = vendor if device.type == "cpu" else vendor.on_device(name, device)
+    device_vendor = vendor if device.type == "cpu" else vendor.on_device(name, device)
     if not setup:
-        return found
+        return device_vendor
     name = f"{name}+{setup}"
-    return found.with_library(name, set_up_library(setup, device, name))
+    return device_vendor.with_library(name, set_up_library(setup, device, name))
 
 
 def _import_extension(name: str, device_type: str) -> None:

@@ -1,4 +1,9 @@
-"""Functions that read, write or select elements by position, index or mask, and their gradients."""
+"""Functions that read, write or select elements by position, index or mask, and their gradients.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 

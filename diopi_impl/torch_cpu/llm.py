@@ -1,6 +1,10 @@
 """Kernels for serving language models: token caches, decoding, prefill, and an all-reduce of one process.
 
 Attention calls `attend`, and thus PyTorch's kernel, once per sequence.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results.
 """
 
 from __future__ import annotations
@@ -43,8 +47,8 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
     check_shapes((k.shape[0], *q.shape[1:]), k=k)
     scores = token_attention_out.clone()
     for query, (columns, slots) in zip(q, _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len), strict=True):
-        wide = torch.float64 if q.dtype is torch.float64 else torch.float32
-        products = torch.einsum("hd,thd->ht", query.to(wide), k[slots].to(wide))
+        sum_dtype = torch.float64 if q.dtype is torch.float64 else torch.float32
+        products = torch.einsum("hd,thd->ht", query.to(sum_dtype), k[slots].to(sum_dtype))
         scores[:, columns] = (products / math.sqrt(q.shape[-1])).to(q.dtype)
     return scores
 
@@ -53,9 +57,9 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
 def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
     """Return the sum of a sequence's cached values, weighted by softmax(logics): [sequences, heads, head size]."""
     check_shapes((v.shape[0], logics.shape[0], v.shape[2]), v=v)
-    wide = torch.float64 if logics.dtype is torch.float64 else torch.float32
+    sum_dtype = torch.float64 if logics.dtype is torch.float64 else torch.float32
     sums = [
-        torch.einsum("ht,thd->hd", torch.softmax(logics[:, columns].to(wide), -1), v[slots].to(wide))
+        torch.einsum("ht,thd->hd", torch.softmax(logics[:, columns].to(sum_dtype), -1), v[slots].to(sum_dtype))
         for columns, slots in _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
     ]
     return torch.stack(sums).to(logics.dtype)
@@ -63,7 +67,10 @@ def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, m
 
 @vendor.implements("diopiContextAttentionInference")
 def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
-    """Return a copy of `context_attention_out` with the causal attention in the rows of each sequence."""
+    """Return a copy of `context_attention_out` with the causal attention in the rows of each sequence.
+
+    Sequence b occupies b_seq_len[b] rows of `q`, `k`, `v` and the result, from row b_start_loc[b] on.
+    """
     check_shapes(context_attention_out.shape, q=q, k=k, v=v)
     check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     out = context_attention_out.clone()
@@ -148,7 +155,7 @@ def prompt_flash_attention(
 
 @vendor.implements("diopiMatmulAllReduce")
 def matmul_all_reduce(x1, x2, bias, reduce_op):
-    """Return x1 @ x2 + bias, the result in a group of one rank; nothing is communicated."""
+    """Return x1 @ x2 + bias: in a group of one rank, nothing is added to the product of this rank."""
     if reduce_op != "sum":
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if bias is None:

@@ -1,4 +1,9 @@
-"""The norms of the LMDeploy engine; PyTorch has no single operator for the engine's other kernels."""
+"""The norms of the LMDeploy engine; PyTorch has no single operator for the engine's other kernels.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from diopi_impl.torch_cpu.attention import check_shapes
 
 
 def _rms_norm(rows: Tensor, scale: Tensor, eps: float) -> Tensor:
-    """Return rows of float32 or float64 divided by the root of their mean square."""
+    """Return x / √(mean(x²) + eps) · scale, for each row x; the rows are float32."""
     check_shapes(rows.shape[-1:], scale=scale)
     return functional.rms_norm(rows, list(scale.shape), scale.to(rows.dtype), eps)
 

@@ -1,4 +1,9 @@
-"""Loss functions and their gradients."""
+"""Loss functions and their gradients.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +100,11 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
 
 @vendor.implements("diopiCrossEntropyLossBackward")
 def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
-    """Return the gradient of the logits: (softmax · Σ a − a) · grad_output, with coefficients a."""
+    """Return the gradient of the logits: (softmax · Σ a − a) · grad_output.
+
+    The coefficients `a` are the weights of the classes in the loss of a sample, with label smoothing. For the mean,
+    they are divided by the number of samples or the sum of weights.
+    """
     return gradients(
         lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), grad_output, input
     )[0]
@@ -144,7 +153,7 @@ def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduct
 
 @vendor.implements("diopiCTCLoss")
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
-    """Return the reduced losses, the loss of each sample, and ln α (Graves et al., 2006)."""
+    """Return the reduced losses, the loss of each sample, and ln α, the forward variables (Graves et al., 2006)."""
     losses, log_alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     counted = torch.where(losses == torch.inf, 0, losses) if zero_infinity else losses
     if reduction == 1:

@@ -1,6 +1,11 @@
 """Normalization layers and vector norms, with their gradients.
 
 The functions of synchronized batch norm are missing, because PyTorch has them on GPUs only.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and
+element types.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ def _widen_parameters(input: Tensor, *values: Tensor | None) -> list[Any]:
 
 
 def _weight_or_ones(input: Tensor, weight: Tensor | None, shape: Sequence[int]) -> Any:
-    """Return the widened weight, or ones of this shape for NULL; with weights, PyTorch computes float32 statistics."""
+    """Return the widened weight, or ones of this shape for None; with weights, PyTorch computes float32 statistics."""
     return _widen_parameters(input, torch.ones(list(shape), dtype=input.dtype) if weight is None else weight)[0]
 
 
@@ -81,7 +86,16 @@ def batch_norm_backward(grad_output, input, weight, running_mean, running_var, s
 def _layer_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Sequence[int], eps: float, out: Saved
 ) -> Any:
-    """Return the input normalized over its last axes, of this shape, the mean, and 1 / std."""
+    """Return the input normalized over its last axes, the mean, and 1 / std.
+
+    Args:
+        input: the input.
+        weight: the factors of the normalized input; None for 1.
+        bias: the summands; None for 0.
+        shape: the sizes of the last axes, over which the input is normalized.
+        eps: the number added to the variance.
+        out: the shapes of the results; None for omitted statistics.
+    """
     (bias,) = _widen_parameters(input, bias)
     result, *saved = torch.native_layer_norm(input, list(shape), _weight_or_ones(input, weight, shape), bias, eps)
     shaped = [value.reshape(spec.shape) if spec else None for value, spec in zip(saved, out[1:], strict=True)]
@@ -107,7 +121,7 @@ def _layer_norm_backward(
 
 @vendor.implements("diopiLayerNorm")
 def layer_norm(input, weight, bias, normalized_shape, eps, *, out):
-    """Return the input normalized over the last axes, the mean, and 1 / std."""
+    """Return the input normalized over the last axes, whose sizes are `normalized_shape`, the mean, and 1 / std."""
     return _layer_norm(input, weight, bias, normalized_shape, eps, out)
 
 
@@ -172,7 +186,7 @@ def _scale_and_bias(input: Tensor, scale: Tensor | None, bias: Tensor | None, ax
 
 @vendor.implements("diopiInstanceNorm")
 def instance_norm(input, axis, scale, bias, eps):
-    """Return the input normalized over the axes from `axis`, times scale, plus bias."""
+    """Return the input normalized over the axes from `axis` on, times scale, plus bias."""
     return _instance_norm(input, *_scale_and_bias(input, scale, bias, axis), axis, eps)
 
 
@@ -205,7 +219,7 @@ def norm_backward(grad_output, self, norm, dim, p):
 
 @vendor.implements("diopiLinalgVecNorm")
 def linalg_vec_norm(input, ord, dim, keepdim, *, out):
-    """Return the norm of order `ord` along the axes `dim`."""
+    """Return the norm of order `ord` along the axes `dim`; along all axes if `dim` is empty or None."""
     return torch.linalg.vector_norm(input, ord, dim or None, keepdim, dtype=torch_dtype(out.dtype))
 
 

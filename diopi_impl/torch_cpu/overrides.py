@@ -43,21 +43,21 @@ def set_up_library(path: str, device: torch.device, vendor_name: str) -> Sequenc
         VendorNotFoundError: if there is no such function.
         VendorError: if the module can't be imported, or the function raises an exception.
     """
-    known = _called_setups.get((path, device.type))
-    if known is not None:
-        return known
-    before = _dump_registrations()
+    called_before = _called_setups.get((path, device.type))
+    if called_before is not None:
+        return called_before
+    old_registrations = _dump_registrations()
     subject = f"vendor {vendor_name}"
     function = import_attribute(path, subject)
     if not callable(function):
         raise VendorNotFoundError(f"{subject}: {path} is a {type(function).__name__}, expected a function")
     _call(function, f"{subject}: {path}")
     key = torch._C._dispatch_key_for_device(device.type)
-    changed = {name: text for name, text in _dump_registrations().items() if before.get(name, text) != text}
+    changed = {name: text for name, text in _dump_registrations().items() if old_registrations.get(name, text) != text}
     overrides = [
         OperatorOverride(operator=name, source=Path(source).name)
         for name, text in changed.items()
-        if (source := _kernel_source(name, key)) not in before[name] and source in text
+        if (source := _kernel_source(name, key)) not in old_registrations[name] and source in text
     ]
     return _called_setups.setdefault((path, device.type), overrides)
 
@@ -115,9 +115,9 @@ class OperatorObserver:
         finally:
             _observation.mode = _NOT_OBSERVED
             uses = (OperatorUse(function=function, operator=n, source=self._sources.get(n, "")) for n in mode.names)
-            new = [use for use in uses if use not in self._known_uses]
-            self._known_uses.update(new)
-            self._new_uses += new
+            new_uses = [use for use in uses if use not in self._known_uses]
+            self._known_uses.update(new_uses)
+            self._new_uses += new_uses
 
     def take_uses(self) -> Sequence[OperatorUse]:
         """Return the uses that were not returned before."""

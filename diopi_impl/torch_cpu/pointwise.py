@@ -1,4 +1,4 @@
-"""Unary element-wise functions, and the gradient of tanh."""
+"""Unary element-wise functions, such as the square root, the sine and the test for NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Pooling over the last one, two or three axes, and its gradients."""
+"""Pooling over the last one, two or three axes, and its gradients.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +48,7 @@ def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mo
 
 @implements_ranks("diopiMaxPool*dBackward")
 def max_pool_backward(grad_output, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    """Return zeros with grad_output added at the offsets of the maxima."""
+    """Return zeros in the shape of input with grad_output added at the offsets of the maxima, `indices`."""
     stride = stride or kernel_size
     if len(kernel_size) == 1:  # PyTorch has no operator for one axis
         dy, x, positions = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))

@@ -1,4 +1,10 @@
-"""Functions of random numbers: each call uses a generator seeded with a hash of seed and offset."""
+"""Functions of random numbers: each call uses a generator seeded with a hash of seed and offset.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as PyTorch tensors and Python values, with None for
+an omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and
+element types.
+"""
 
 from __future__ import annotations
 

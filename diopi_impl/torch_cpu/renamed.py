@@ -37,8 +37,8 @@ def _operator_call(name: str) -> Callable[..., Any]:
     schema = getattr(packet, overload or "default")._schema.arguments
     sources = {p.name: row.source(p.name, [argument.name for argument in schema]) for p in lookup(name).arguments}
     parameters = {source.name: p for p, source in sources.items() if isinstance(source, ArgumentOf)}
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    declared = [inspect.Parameter(parameters[a.name], kind) for a in schema if a.name in parameters]
+    parameter_kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    declared = [inspect.Parameter(parameters[a.name], parameter_kind) for a in schema if a.name in parameters]
     # the functions of the module torch take half the time of torch.ops
     call = partial(getattr(torch, operator_name, None) or getattr(torch._C._nn, operator_name, None) or packet)
     call.__module__ = __name__  # instead of PyTorch's, because the runner reads all that an implementing module imports

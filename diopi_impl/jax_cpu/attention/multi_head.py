@@ -1,4 +1,10 @@
-"""Multi-head attention of batched and of packed sequences: flash attention without ALiBi and window."""
+"""Multi-head attention of batched and of packed sequences: flash attention without ALiBi and window.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and element
+types.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +43,7 @@ def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array
 
 @implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale, gen, *, out):
-    """Return attention, the logarithms of the softmax divisors, and the debug mask (`_debug_mask`)."""
+    """Return attention, the log-sum-exp of the scores, and the debug mask (`_debug_mask`)."""
     _check_heads_equal(q, k)
     results = flash.flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
     return *results, _debug_mask(out[2], return_debug_mask, q.shape[0], q.shape[2], q.shape[1], k.shape[1])
@@ -56,7 +62,7 @@ def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p
 def multi_head_attention_var_len(
     q, k, v, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask, scale, gen, *, out
 ):
-    """Return attention for packed sequences, the logarithms of the divisors, and the debug mask (`_debug_mask`)."""
+    """Return attention for packed sequences, the log-sum-exp of the scores, and the debug mask (`_debug_mask`)."""
     _check_heads_equal(q, k)
     begins = cum_seq_q, cum_seq_k
     results = flash.flash_attention_var_len(gen, q, k, v, *begins, None, max_q, dropout_p, scale, is_causal, *NO_WINDOW)

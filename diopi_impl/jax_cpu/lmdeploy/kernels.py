@@ -1,4 +1,10 @@
-"""The fused kernels of the LMDeploy engine: layers, sampling parameters, penalties, stop criteria, helpers."""
+"""The fused kernels of the LMDeploy engine: layers, sampling parameters, penalties, stop criteria, helpers.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and element
+types.
+"""
 
 from __future__ import annotations
 

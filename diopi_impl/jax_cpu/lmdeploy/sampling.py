@@ -1,6 +1,10 @@
 """Token sampling of the LMDeploy engine: each sequence of a batch draws its next token with its own generator.
 
 A *weight* is a token's probability, or a number proportional to it.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
 """
 
 from __future__ import annotations

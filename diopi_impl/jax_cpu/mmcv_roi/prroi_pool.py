@@ -2,6 +2,10 @@
 
 Each result is the exact integral of the interpolated map over a bin, divided by its area; it is differentiable with
 respect to the region's coordinates.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
 """
 
 from __future__ import annotations

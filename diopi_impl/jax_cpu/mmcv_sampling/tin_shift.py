@@ -1,6 +1,10 @@
 """Shifts of groups of channels in time, for temporal interlacing networks (TIN).
 
 Frames have the shape (N, T, C, S): samples, time steps, channels and pixels. `shift` has the shape (N, groups).
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results.
 """
 
 from __future__ import annotations

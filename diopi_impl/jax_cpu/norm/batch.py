@@ -1,4 +1,10 @@
-"""Batch norm on one device or several: each channel (axis 1) has a mean and a variance."""
+"""Batch norm on one device or several: each channel (axis 1) has a mean and a variance.
+
+The decorator of a function names the standard functions that it implements; `diopi_proto/functions` documents their
+arguments. The function takes the arguments that it uses by name, as JAX arrays and Python values, with None for an
+omitted argument. It returns the results. `out` describes results that the caller allocates: their shapes and element
+types.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +85,8 @@ def batch_norm_stats(input, eps):
 def batch_norm_gather_stats_with_counts(input, mean_all, invstd_all, running_mean, running_var, momentum, eps, counts):
     """Return the mean and 1 / std of the samples of all devices, and the updated running statistics."""
     check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
-    wide = jnp.result_type(input, mean_all)
-    counts, mean_all, invstd_all = (x.astype(wide) for x in (counts, mean_all, invstd_all))
+    dtype = jnp.result_type(input, mean_all)
+    counts, mean_all, invstd_all = (x.astype(dtype) for x in (counts, mean_all, invstd_all))
     n = counts.sum()
     mean = counts @ mean_all / n
     squares = counts @ (1 / jnp.square(invstd_all) - eps + jnp.square(mean_all - mean))

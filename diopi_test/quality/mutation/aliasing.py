@@ -1,4 +1,8 @@
-"""Mutants of aliasing: wrong only if parameters of a call share memory."""
+"""Mutants of aliasing: wrong only if parameters of a call share memory.
+
+A corruption gets a `SimulatedCall`, which holds a stored case and its correct results, and changes the results. It
+returns an `Effect`: `changed` if a specified result changed, `not_applicable` if the case does not share memory.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,12 @@ def aliasing_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _take_shortcut(first: str, second: str) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that misreads the input `second` if the case passes one tensor as both inputs."""
+    """Return a corruption that misreads the input `second` if the case passes one tensor as both inputs.
+
+    Args:
+        first: the name of the input that the case passes.
+        second: the name of the input that may be the same tensor.
+    """
 
     def corrupt(call: SimulatedCall) -> Effect:
         """Misread the input `second` if it is the tensor of the input `first`."""
@@ -73,7 +82,7 @@ def _overwrite_early(call: SimulatedCall) -> Effect:
 
 
 def _misread(call: SimulatedCall, name: str) -> Effect:
-    """Recompute a call with substitutes for an argument until a result changes; return the latest effect."""
+    """Recompute a call with substitutes for the argument `name` until a result changes; return the latest effect."""
     array, effect = call.case.plain_arguments()[name], Effect.not_applicable
     for substitute in _SUBSTITUTES if array.ndim else _SUBSTITUTES[:2]:
         effect = call.recompute(**{name: substitute(array)})

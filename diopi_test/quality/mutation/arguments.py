@@ -1,6 +1,7 @@
 """Mutants of arguments: a tensor ignored or read in the wrong order, operands swapped, an attribute off by one.
 
-The results of these mutants are the reference's results for the mutated arguments.
+The results of these mutants are the reference's results for the mutated arguments. The functions that change arguments
+get a stored case. They return the changed arguments by name, or None if the mutant does not apply to the case.
 """
 
 from __future__ import annotations
@@ -113,13 +114,19 @@ def _parameter_mutant(name: str, label: str, subject: str, change: Change) -> Mu
 
 
 def _substitute_tensor(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the argument with its tensor, or each tensor of its array, replaced; None if nothing changes."""
+    """Return the argument `name` with its tensor, or each tensor of its array, replaced; None if nothing changes.
+
+    Args:
+        name: the name of a tensor, or of an array of tensors.
+        substitute: returns the elements that replace those of a tensor.
+        case: the case.
+    """
     value = case.plain_arguments()[name]
     if isinstance(value, list):
         substituted: Any = [None if entry is None else substitute(entry) for entry in value]
         differ = any(
-            before is not None and not _have_same_bytes(before, after)
-            for before, after in zip(value, substituted, strict=True)
+            original is not None and not _have_same_bytes(original, changed)
+            for original, changed in zip(value, substituted, strict=True)
         )
     else:
         substituted = None if value is None else substitute(value)
@@ -146,7 +153,7 @@ _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
 
 
 def _repeat_instead_of_broadcast(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the argument repeated in row-major order to the common shape of all tensors, instead of broadcast to it.
+    """Return the argument `name` repeated in row-major order, instead of broadcast, to the common shape of all tensors.
 
     Return None if the tensors have no common shape, or if the repeated array equals the broadcast array.
     """
@@ -164,13 +171,13 @@ def _repeat_instead_of_broadcast(name: str, case: BaselineCase) -> Mapping[str, 
 
 
 def _reverse_entries(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the entries of an array in reverse order; None if there are fewer than two."""
+    """Return the list `name` with its entries in reverse order; None if there are fewer than two."""
     entries = case.plain_arguments()[name]
     return {name: entries[::-1]} if entries and len(entries) > 1 else None
 
 
 def _ignore_strides(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return a tensor that is not row-major, misread as if its memory were in row-major order.
+    """Return the tensor `name`, which is not row-major, misread as if its memory were in row-major order.
 
     Return None for tensors in other layouts than those of `_AXES_IN_MEMORY`, and if nothing changes.
     """
@@ -227,7 +234,7 @@ def _attribute_mutants(parameter: Parameter, cases: Sequence[BaselineCase]) -> I
 
 
 def _modify_attribute(name: str, modify: Callable[[Any], Any], case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the modified attribute; None if the modification does not change it."""
+    """Return the attribute `name` after `modify`; None if the modification does not change its value."""
     value = case.arguments[name]
     modified = modify(value)
     return None if repr(modified) == repr(value) else {name: modified}

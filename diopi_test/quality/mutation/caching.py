@@ -195,15 +195,20 @@ def _use_cached_attributes(*names: str) -> Mistake:
 
 
 def _use_cached_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Convert tensors to the earlier call's types, and results to the earlier call's result types and back."""
+    """Convert tensors to the earlier call's types, and results to the earlier call's result types and back.
 
-    def convert(value: Any, before: Any) -> Any:
+    Returns:
+        `not_applicable` if the types of all arguments are equal, `undefined` if the standard defines no result for the
+        converted arguments, else whether a result changed.
+    """
+
+    def convert(value: Any, earlier_value: Any) -> Any:
         """Return an argument with its tensors converted to the element types of the earlier call."""
         if isinstance(value, list):
-            return [convert(entry, earlier_entry) for entry, earlier_entry in zip(value, before, strict=True)]
+            return [convert(entry, earlier_entry) for entry, earlier_entry in zip(value, earlier_value, strict=True)]
         if not tensors_in(value):
             return value
-        return convert_array(value.values, before.dtype)
+        return convert_array(value.values, earlier_value.dtype)
 
     if _tensor_properties(earlier.case, "dtype") == _tensor_properties(call.case, "dtype"):
         return Effect.not_applicable
@@ -228,7 +233,7 @@ def _convert_to_cached_types(earlier: Sequence[Array], arrays: Sequence[Array]) 
     pairs = zip(earlier, arrays, strict=True)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # changed arguments and formulas may cause any warning
-        return [array.astype(before.dtype).astype(array.dtype) for before, array in pairs]
+        return [array.astype(cached.dtype).astype(array.dtype) for cached, array in pairs]
 
 
 def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
@@ -254,18 +259,22 @@ def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> E
 
 
 def _use_cached_results(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Replace the results by the results of the earlier call."""
+    """Replace the results by the results of the earlier call; return whether a specified element changed."""
     return call.replace_results({name: list(arrays) for name, arrays in earlier.results.items()})
 
 
 def _use_cached_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Reorder the tensors so that their shapes and types are in the order of the earlier call."""
-    before, now = _forms_by_name(earlier.case), _forms_by_name(call.case)
-    if before == now or set(before) != set(now):
+    """Reorder the tensors so that their shapes and types are in the order of the earlier call.
+
+    Returns:
+        `not_applicable` if the order is equal or the parameters differ, else the effect of the reordered arguments.
+    """
+    earlier_forms, forms = _forms_by_name(earlier.case), _forms_by_name(call.case)
+    if earlier_forms == forms or set(earlier_forms) != set(forms):
         return Effect.not_applicable
-    remaining = dict(now)
+    remaining = dict(forms)
     source: dict[str, str] = {}
-    for name, form in before.items():
+    for name, form in earlier_forms.items():
         source[name] = next(source_name for source_name, remaining_form in remaining.items() if remaining_form == form)
         del remaining[source[name]]
     plain = call.case.plain_arguments()
@@ -297,7 +306,7 @@ def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
     Returns:
         The corruption.
     """
-    first: dict[Hashable, tuple[str, dict[str, Any]]] = {}
+    earlier_calls: dict[Hashable, tuple[str, dict[str, Any]]] = {}
 
     def corrupt(call: SimulatedCall, arguments: Mapping[str, Any]) -> Effect:
         """Read each tensor whose own strides differ with the cached strides, until a result changes."""
@@ -305,11 +314,13 @@ def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
             name: value for name, value in arguments.items() if name in call.case.arguments and _dense_tensors(value)
         }
         strides = {name: [tensor.strides for tensor in _dense_tensors(value)] for name, value in tensors.items()}
-        call.earlier, before = first.setdefault(_key_without_data(call.case), (call.case.label, strides))
+        call.earlier, cached_strides = earlier_calls.setdefault(
+            _key_without_data(call.case), (call.case.label, strides)
+        )
         effect = Effect.not_applicable
         for name in tensors:
-            if effect is not Effect.changed and before[name] != strides[name]:
-                effect = call.recompute(**{name: _read_with_strides(tensors[name], iter(before[name]))})
+            if effect is not Effect.changed and cached_strides[name] != strides[name]:
+                effect = call.recompute(**{name: _read_with_strides(tensors[name], iter(cached_strides[name]))})
         return effect
 
     return corrupt

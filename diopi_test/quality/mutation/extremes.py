@@ -39,7 +39,7 @@ def extreme_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _round_large_results(call: SimulatedCall) -> Effect:
-    """Round the elements beyond 32,768 of results in float32 to float16."""
+    """Round the elements beyond 32,768 of results in float32 to float16; return whether a specified element changed."""
     changed = {name: [_round_large(array) for array in arrays] for name, arrays in call.results.items()}
     return call.replace_results(changed)
 

@@ -174,12 +174,12 @@ def _recompute_with_change(function: str, family: str, change: SourceChange, cal
 def _reachable_lines(function: Any) -> dict[str, set[int]]:
     """Return the line numbers of the functions that a function may call, including its own, by reference module."""
     lines: dict[str, set[int]] = {}
-    todo, seen = [inspect.unwrap(function)], set()
+    todo, visited_ids = [inspect.unwrap(function)], set()
     while todo:
         value = todo.pop()
-        if id(value) in seen:
+        if id(value) in visited_ids:
             continue
-        seen.add(id(value))
+        visited_ids.add(id(value))
         if isinstance(value, FunctionType):
             if value.__module__ != package.__name__ and value.__module__.startswith(package.__name__):
                 lines.setdefault(value.__module__, set()).update(_line_numbers(value.__code__))
@@ -364,6 +364,7 @@ class _NodeReplacer(ast.NodeTransformer):
     """Replaces one node by a variant."""
 
     def __init__(self, node: Any, variant: Any) -> None:
+        """Prepare to replace the syntax tree `node` by `variant`."""
         self._node, self._variant = node, variant
 
     def visit(self, node: Any) -> Any:
@@ -378,11 +379,12 @@ class _ChangedLoader(SourceFileLoader):
     """Loads a module with one change in its source."""
 
     def __init__(self, change: SourceChange) -> None:
+        """Prepare to load the module that the change concerns."""
         super().__init__(change.module, _source_path(change.module))
         self._change = change
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the compiled code of the module with the change."""
+        """Return the compiled code of the module `fullname` with the change."""
         tree = ast.parse(self.get_data(self.path))
         node = next(islice(_changeable_nodes(tree), self._change.place, None))
         variant = KINDS[self._change.kind].variants(node)[self._change.variant]

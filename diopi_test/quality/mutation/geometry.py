@@ -1,7 +1,8 @@
 """Mutants that are wrong for some ranks, addresses and sizes: many axes, odd addresses, full vectors, short rows.
 
 Libraries also have kernels of their own for some calls, such as convolutions with a kernel of 3 × 3. For each such
-path, there is a mutant that is wrong only on this path.
+path, there is a mutant that is wrong only on this path. Predicates say whether the call of a stored case takes a path.
+The "first result" and the "first tensor" of a case are the first in the order of the function's parameters.
 """
 
 from __future__ import annotations
@@ -95,7 +96,14 @@ LONG_ROW = 64
 
 
 def special_paths(prototype: Prototype) -> Mapping[str, Callable[[BaselineCase], bool]]:
-    """Return the special paths of a function: by description, whether a case takes the path."""
+    """Return the special paths of a function.
+
+    Args:
+        prototype: the declaration of the function.
+
+    Returns:
+        By description of the path, a predicate that tells whether the call of a case takes the path.
+    """
     if prototype.multiplies_matrices:
         names = {parameter.name for parameter in prototype.parameters}
         return CONVOLUTION_PATHS if {"weight", "stride", "dilation", "groups"} <= names else PRODUCT_PATHS
@@ -104,23 +112,23 @@ def special_paths(prototype: Prototype) -> Mapping[str, Callable[[BaselineCase],
 
 
 def _has_long_sums(axis: int, case: BaselineCase) -> bool:
-    """Return whether the first result has one element along an axis, and is a sum of more than `LONG_SUM` terms."""
-    result = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
+    """Return whether the first result has one element along `axis`, and is a sum of more than `LONG_SUM` terms."""
+    shape = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
     sizes = {size for value in case.arguments.values() for tensor in tensors_in(value) for size in tensor.values.shape}
-    return len(result) > 1 and result[axis] == 1 and max(sizes - set(result), default=0) > LONG_SUM
+    return len(shape) > 1 and shape[axis] == 1 and max(sizes - set(shape), default=0) > LONG_SUM
 
 
 def _has_long_axis(axis: int, number: int, case: BaselineCase) -> bool:
-    """Return whether an axis of the first result has more than this number of elements."""
-    result = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
-    return len(result) > 1 and bool(result[axis] > number)
+    """Return whether the first result has more than `number` elements along `axis`."""
+    shape = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
+    return len(shape) > 1 and bool(shape[axis] > number)
 
 
 def _has_very_long_sums(case: BaselineCase) -> bool:
     """Return whether the first result is a sum of more than 4,096 terms."""
-    result = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
+    shape = next((entry.values.shape for value in case.expected.values() for entry in expected_arrays(value)), ())
     sizes = {size for value in case.arguments.values() for tensor in tensors_in(value) for size in tensor.values.shape}
-    return max(sizes - set(result), default=0) > 4_096
+    return max(sizes - set(shape), default=0) > 4_096
 
 
 PRODUCT_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
@@ -134,12 +142,12 @@ PRODUCT_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
 
 
 def _has_kernel(size: int, case: BaselineCase) -> bool:
-    """Return whether a convolution has a kernel with this size along its last two axes."""
+    """Return whether a convolution has a kernel of `size` elements along each of its last two axes."""
     return bool(case.arguments["weight"].values.shape[-2:] == (size, size))
 
 
 def _has_values(case: BaselineCase, **numbers: int) -> bool:
-    """Return whether all entries of these attributes of a convolution are the numbers."""
+    """Return whether attributes of a convolution have these numbers in all entries, such as `stride=2` for (2, 2)."""
     return all(set(case.arguments[name]) == {number} for name, number in numbers.items())
 
 
@@ -150,9 +158,9 @@ def _channels(case: BaselineCase) -> tuple[int, int]:
 
 
 def _has_samples(number: int, case: BaselineCase) -> bool:
-    """Return whether the input, or the gradient of the result, has more than this number of samples."""
-    first = next(tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value))
-    return len(first) > 3 and bool(first[0] > number)
+    """Return whether the input, or the gradient of the result, has more than `number` samples."""
+    shape = next(tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value))
+    return len(shape) > 3 and bool(shape[0] > number)
 
 
 CONVOLUTION_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {

@@ -58,7 +58,16 @@ class QueueingVendor(CaseTakingVendor):
         self._memory: list[Array] = []
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Queue the expected results; numbers and tensors that the callee allocates are written at once."""
+        """Queue the expected results; numbers and tensors that the callee allocates are written at once.
+
+        Args:
+            name: the name of the called function.
+            context: the context, whose stream gets the steps of the call.
+            *arguments: the arguments after the context, in the order of the prototype.
+
+        Returns:
+            Always `Success`.
+        """
         assert self._case is not None, "the case has been received"
         call = SimulatedCall.from_expected(self._case)
         targets: list[tuple[Array, Array]] = []
@@ -80,6 +89,9 @@ class QueueingVendor(CaseTakingVendor):
 
         Only the mutant `SCRATCH` fills the memory in its first step. For the others, the host fills the memory when it
         queues the call, and the first step does nothing.
+
+        Args:
+            targets: pairs of the caller's memory and the array that belongs there.
         """
         results = [array for _, array in targets]
 
@@ -98,6 +110,9 @@ class QueueingVendor(CaseTakingVendor):
         """Write the results that follow from the shared memory, which a later call may have replaced.
 
         The mutant `PLAN` writes the correct values, but only as many elements as the result in the memory has.
+
+        Args:
+            targets: pairs of the caller's memory and the array that belongs there.
         """
         for number, (view, array) in enumerate(targets):
             shared = self._memory[number % len(self._memory)]
@@ -124,7 +139,7 @@ class QueueingVendor(CaseTakingVendor):
         return self._runtime.stream_sync(stream)
 
     def _copy_back(self, stream: int, destination: int, source: int, nbytes: int) -> int | None:
-        """Execute the queued work, then copy to the host; return the error code of the runtime."""
+        """Execute the queued work, then copy `nbytes` bytes to the host; return the error code of the runtime."""
         self._execute()
         assert self._runtime.d2h is not None
         return self._runtime.d2h(stream, destination, source, nbytes)
@@ -136,7 +151,7 @@ class QueueingVendor(CaseTakingVendor):
 
 
 def _fit(array: Array, target: Array) -> Array:
-    """Return the bytes of an array, repeated or truncated, in the type and shape of another array."""
+    """Return the bytes of an array, repeated or truncated, in the type and shape of `target`."""
     contents = np.frombuffer(array.tobytes(), np.uint8)
     if not contents.size:
         return target

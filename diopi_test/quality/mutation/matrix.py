@@ -164,7 +164,7 @@ MIN_KILLED_IF_DECLARED = 0.95
 
 
 def suffices(reports: Sequence[MutationReport], numerics: Numerics) -> bool:
-    """Return whether the cases kill every mutant, or the required share of them for a declared arithmetic."""
+    """Return whether the cases kill every mutant, or the required share of all mutants for a declared arithmetic."""
     applicable = sum(len(report.applicable) for report in reports)
     survivors = sum(len(report.survivors) for report in reports)
     permitted = 0.0 if numerics.is_ieee else 1 - MIN_KILLED_IF_DECLARED

@@ -63,10 +63,10 @@ def _change_by_one_ulp(tensors: Tensors) -> Effect:
     """Change the last element of each nonempty tensor by one ulp; return `changed` if there is such a tensor."""
     nonempty = [tensor for tensor in tensors if tensor.numel]
     for tensor in nonempty:
-        last = tensor.view()[tuple(length - 1 for length in tensor.shape)]
-        element_bytes = np.frombuffer(last.tobytes(), np.uint8).copy()
+        element = tensor.view()[tuple(length - 1 for length in tensor.shape)]
+        element_bytes = np.frombuffer(element.tobytes(), np.uint8).copy()
         element_bytes[0] ^= 1  # little-endian: the least significant bit
-        tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(element_bytes, last.dtype)[0]
+        tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(element_bytes, element.dtype)[0]
     return changed_if(bool(nonempty))
 
 
@@ -97,7 +97,7 @@ def _write_contiguously(tensors: Tensors) -> Effect:
     """
     has_changed = False
     for tensor in tensors:
-        before, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()
+        original_bytes, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()
         ctypes.memmove(tensor.data_ptr, elements, len(elements))
-        has_changed |= tensor.storage().tobytes() != before
+        has_changed |= tensor.storage().tobytes() != original_bytes
     return changed_if(has_changed)

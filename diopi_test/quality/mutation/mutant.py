@@ -133,7 +133,7 @@ class SimulatedCall:
         }
 
     def compute_reference(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the reference's results for these arguments, with the caller's shapes and element types."""
+        """Return what the reference returns for these arguments, with the caller's shapes and types as its `out`."""
         function = self.reference or find_reference(self.case.function)
         assert function is not None, "a case has been made with it"
         return function(**self.prepare(arguments), **({"out": self._result_overrides()} if takes_out(function) else {}))
@@ -229,6 +229,9 @@ def differ(expected: Results, actual: Results) -> bool:
     Args:
         expected: the expected results.
         actual: the results to compare, with the same names and numbers of arrays.
+
+    Returns:
+        True if an array has another shape, or an element that differs.
     """
     return any(
         first.shape != second.shape or not _agree(first, second)
@@ -243,13 +246,13 @@ def _agree(expected: Array, actual: Array) -> bool:
         return True
     if not is_float(expected):
         return False
-    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    wide_dtype = np.complex128 if expected.dtype.kind == "c" else np.float64
     with np.errstate(all="ignore"):
-        first, second = expected.astype(wide), actual.astype(wide)
+        first, second = expected.astype(wide_dtype), actual.astype(wide_dtype)
         largest = np.abs(first[np.isfinite(first)]).max(initial=0)
-        near = np.isclose(first, second, rtol=0, atol=_REFERENCE_ROUNDING * largest, equal_nan=True)
+        is_near = np.isclose(first, second, rtol=0, atol=_REFERENCE_ROUNDING * largest, equal_nan=True)
     has_sign = np.isnan(first) | (np.signbit(first.real) == np.signbit(second.real))
-    return bool((near & has_sign).all())
+    return bool((is_near & has_sign).all())
 
 
 _REFERENCE_ROUNDING = 2.0**-50

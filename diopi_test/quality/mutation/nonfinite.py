@@ -71,7 +71,7 @@ class ZeroSkippingArray(NarrowSumArray):
             return _skip(first * second, (first == 0) | (second == 0))
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
-        """Implement `np.einsum` for formulas with an explicit output, without terms that have a factor 0."""
+        """Return what `np.einsum` returns, without terms that have a factor 0; the formula must contain `->`."""
         inputs, output = formula.split("->")
         summed = "".join(sorted(set(inputs) - set(output) - {",", "."}))
         terms = f"{inputs}->{output}{summed}"
@@ -80,11 +80,11 @@ class ZeroSkippingArray(NarrowSumArray):
         return products.sum(tuple(range(products.ndim - len(summed), products.ndim)))
 
     def _running_sums(self, values: Array, axis: int) -> Array:
-        """Return the running sums along an axis."""
+        """Return the running sums of `values` along an axis."""
         return np.asarray(np.add.accumulate(values, axis))
 
     def _add_at(self, totals: Array, places: Any, values: Any) -> None:
-        """Implement `np.add.at`."""
+        """Implement `np.add.at`: add `values` to the elements of `totals` at the indices `places`."""
         np.add.at(totals, places, values)
 
 
@@ -102,7 +102,11 @@ def _skip_zero_factors(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _saturate(call: SimulatedCall) -> Effect:
-    """Replace infinite results of a half-precision type by the largest finite number, if all arguments are finite."""
+    """Replace infinite results of a half-precision type by the largest finite number, if all arguments are finite.
+
+    Returns:
+        `changed` if a specified result was infinite, else `not_applicable`.
+    """
     tensors = [tensor for value in call.case.arguments.values() for tensor in tensors_in(value)]
     if not all(np.isfinite(tensor.values).all() for tensor in tensors if is_inexact(tensor.dtype)):
         return Effect.not_applicable

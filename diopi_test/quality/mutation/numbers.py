@@ -254,15 +254,15 @@ def _convert_to_first_type(case: BaselineCase) -> Mapping[str, Any] | None:
     operands = _mixed_operands(case)
     if not operands:
         return None
-    first = next(iter(operands.values())).dtype
-    return {name: convert_array(tensor.values, first) for name, tensor in operands.items()}
+    first_dtype = next(iter(operands.values())).dtype
+    return {name: convert_array(tensor.values, first_dtype) for name, tensor in operands.items()}
 
 
 def _convert_0d_operands(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return the 0-d tensors converted to the common type of all tensors that have axes.
 
     A 0-d tensor is left out if the category of its type (such as floating-point) differs from that of the common type.
-    Return None if no tensor remains.
+    Return None if no tensor remains, or if all tensors have the same type.
     """
     operands = _mixed_operands(case)
     common = [tensor.dtype for tensor in operands.values() if tensor.values.ndim]
@@ -275,7 +275,12 @@ def _convert_0d_operands(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _compute_in_standard_type(call: SimulatedCall) -> Effect:
-    """Compute the results in the types that the standard infers, if the caller's tensors have others, and convert."""
+    """Compute the results in the types that the standard infers, if the caller's tensors have others, and convert.
+
+    Returns:
+        `not_applicable` if the caller's types are the inferred types, or the function infers no type from tensors; else
+        the effect of the recomputed results.
+    """
     prototype, expected = call.prototype, call.case.expected
     if prototype.result is not caller_chosen and not any(map(tensors_in, call.case.arguments.values())):
         return Effect.not_applicable

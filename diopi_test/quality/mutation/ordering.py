@@ -54,7 +54,11 @@ def _returns_elements_and_positions(function: str) -> bool:
 
 
 def _treat_subnormals_as_zeros(call: SimulatedCall) -> Effect:
-    """Replace the results: determine positions as if subnormal numbers were zeros, and take the elements at these."""
+    """Replace the results: determine positions as if subnormal numbers were zeros, and take the elements at these.
+
+    Returns:
+        `not_applicable` if the input has no axes or no subnormal number, else the effect of the positions.
+    """
     arguments = call.case.plain_arguments()
     input, dim, dtype = arguments["input"], arguments["dim"], call.case.dtype
     is_zero = is_subnormal(input, dtype) if is_inexact(dtype) else np.zeros(input.shape, bool)
@@ -69,7 +73,15 @@ def _treat_subnormals_as_zeros(call: SimulatedCall) -> Effect:
 
 
 def _reverse_equal_elements(name: str, call: SimulatedCall) -> Effect:
-    """Reverse equal elements: sort the flipped input and count positions from the end."""
+    """Reverse equal elements: sort the flipped input and count positions from the end.
+
+    Args:
+        name: the name of the attribute, such as `stable`, that requires the original order if it is true.
+        call: the call.
+
+    Returns:
+        `changed` only if the attribute is true and a result differs.
+    """
     arguments = call.case.plain_arguments()
     input, dim = arguments["input"], -1 if arguments["dim"] is None else arguments["dim"]
     if input.ndim == 0:

@@ -44,7 +44,10 @@ def _floating_result_types(case: BaselineCase) -> list[Dtype]:
 
 
 def _round_inputs(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the arguments with all floating-point tensors rounded to `dtype`; None if no result is wider."""
+    """Return the arguments with all floating-point tensors rounded to `dtype`.
+
+    Return None if no floating-point result of the case is wider than `dtype`.
+    """
     if not _has_wider_result(case, dtype):
         return None
 
@@ -98,7 +101,7 @@ def _accumulate_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _has_wider_result(case: BaselineCase, dtype: Dtype) -> bool:
-    """Return whether a result of the case has a higher precision than a type."""
+    """Return whether a floating-point result of the case has a higher precision than `dtype`."""
     return any(_precision_of(result) > _precision_of(dtype) for result in _floating_result_types(case))
 
 

@@ -1,4 +1,8 @@
-"""Mutants of functions that draw random numbers, and correct results of these functions, drawn with NumPy."""
+"""Mutants of functions that draw random numbers, and correct results of these functions, drawn with NumPy.
+
+The functions that draw get a source of random numbers and the form of the result: its NumPy type, its shape, and the
+shape of a mask that is drawn, too.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,7 @@ def simulate_draw(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Simula
 
 
 def _draw_uniform(source: RandomSource, form: ResultForm, from_: float, to: float) -> Array:
-    """Draw uniformly distributed numbers, at least `from_` and below `to`."""
+    """Return uniformly distributed numbers, at least `from_` and below `to`."""
     dtype, shape, _ = form
     numbers = (from_ + (to - from_) * source.random(shape)).astype(dtype)
     return np.where(numbers >= dtype.type(to), np.nextafter(dtype.type(to), dtype.type(from_)), numbers)
@@ -93,12 +97,12 @@ def _precision_of(dtype: Any) -> int:
 
 
 def _draw_bernoulli(source: RandomSource, form: ResultForm, p: Any) -> Array:
-    """Draw truth values that are true with probability `p`."""
+    """Return truth values that are true with probability `p`."""
     return source.random(form[1]) < p
 
 
 def _draw_normal(source: RandomSource, form: ResultForm, mean: Any, std: Any) -> Array:
-    """Draw normally distributed numbers; raise ValueError for a negative standard deviation."""
+    """Return normally distributed numbers; raise ValueError for a negative standard deviation."""
     if np.any(np.asarray(std) < 0):
         raise ValueError("the standard deviation is negative")
     return mean + std * source.standard_normal(form[1])
@@ -198,7 +202,11 @@ def randomness_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _lose_ones(call: SimulatedCall) -> Effect:
-    """Replace every eighth element by 0, so that the number of elements that are 1 decreases by an eighth."""
+    """Replace every eighth element by 0, so that the number of elements that are 1 decreases by an eighth.
+
+    Returns:
+        `changed` if an element was not 0 before, else `equivalent`.
+    """
     results = {name: [array.copy() for array in arrays] for name, arrays in call.results.items()}
     for array in (array for arrays in results.values() for array in arrays):
         array.reshape(-1)[7::8] = 0
@@ -206,7 +214,11 @@ def _lose_ones(call: SimulatedCall) -> Effect:
 
 
 def _spread_numbers(call: SimulatedCall) -> Effect:
-    """Move the numbers away from their mean, as a standard deviation that is 8 % too large does."""
+    """Move the numbers away from their mean, as a standard deviation that is 8 % too large does.
+
+    Returns:
+        Whether a specified element changed.
+    """
     mean = np.asarray(call.case.plain_arguments()["mean"])
     with np.errstate(all="ignore"):
         results = {
@@ -217,7 +229,11 @@ def _spread_numbers(call: SimulatedCall) -> Effect:
 
 
 def _end_with_largest(call: SimulatedCall) -> Effect:
-    """Swap the largest number of a permutation with the last one, so that the largest number is always last."""
+    """Swap the largest number of a permutation with the last one, so that the largest number is always last.
+
+    Returns:
+        Whether a specified element changed.
+    """
     results = {name: [array.copy() for array in arrays] for name, arrays in call.results.items()}
     for array in (array for arrays in results.values() for array in arrays if array.size > 1):
         place = int(np.argmax(array))

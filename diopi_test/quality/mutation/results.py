@@ -46,7 +46,12 @@ def _change_each_result(
 def _change_each_specified_result(
     change: Callable[[Array, Expected], Array | None], applies_to_draws: bool = False
 ) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption as `_change_each_result` does; here `change` also receives the expected result."""
+    """Return a corruption as `_change_each_result` does; here `change` also receives the expected result.
+
+    Args:
+        change: returns the changed array, or None if it does not apply to the array.
+        applies_to_draws: whether random results, which a validator checks, are changed, too.
+    """
 
     def corrupt(call: SimulatedCall) -> Effect:
         """Replace the arrays of the results by changed ones and return the effect."""
@@ -64,7 +69,13 @@ def _change_each_specified_result(
 
 
 def _differs(actual: Array, correct: Array, specified: Any) -> bool:
-    """Return whether the bits of a specified element differ."""
+    """Return whether the bits of a specified element differ.
+
+    Args:
+        actual: the changed array.
+        correct: the array before the change.
+        specified: a mask of the elements that the standard specifies; None if it specifies all.
+    """
     selection = ... if specified is None else specified
     return actual[selection].tobytes() != correct[selection].tobytes()
 
@@ -142,7 +153,12 @@ def _add_four_epsilons(array: Array) -> Array | None:
 def _replace_elements(
     condition: Callable[[Array], Array], value: Callable[[Array], Any]
 ) -> Callable[[Array], Array | None]:
-    """Return a change that replaces the floating-point elements that meet a condition."""
+    """Return a change that replaces the floating-point elements that meet a condition.
+
+    Args:
+        condition: returns a mask of the elements to replace.
+        value: returns the new elements, an array of the same shape or a number.
+    """
 
     def change(array: Array) -> Array | None:
         """Return the array with the elements replaced; return None for other than real numbers."""
@@ -170,15 +186,15 @@ def _make_zeros_positive(array: Array, expected: Expected) -> Array | None:
 
 def _round_through(dtype: Dtype) -> Callable[[Array], Array | None]:
     """Return a change that rounds the elements to a narrower type and converts them back."""
-    narrow = to_numpy(dtype)
+    narrow_dtype = to_numpy(dtype)
 
     def change(array: Array) -> Array | None:
         """Return the rounded array; return None if the array's type does not have a higher precision."""
-        wide = next((d for d in FORMATS if to_numpy(d) == array.dtype), None)
-        if wide is None or FORMATS[wide].precision <= FORMATS[dtype].precision:
+        dtype_of_array = next((d for d in FORMATS if to_numpy(d) == array.dtype), None)
+        if dtype_of_array is None or FORMATS[dtype_of_array].precision <= FORMATS[dtype].precision:
             return None
         with np.errstate(all="ignore"):
-            return array.astype(narrow).astype(array.dtype)
+            return array.astype(narrow_dtype).astype(array.dtype)
 
     return change
 
@@ -265,7 +281,11 @@ def _poison_array(array: Array) -> Array:
 
 
 def _ignore_memory_format(call: SimulatedCall) -> Effect:
-    """Allocate results in row-major order, whatever memory format the caller requests."""
+    """Allocate results in row-major order, whatever memory format the caller requests.
+
+    Returns:
+        `changed` if the requested layout of a result is not row-major, else `not_applicable`.
+    """
     requested, call.layouts = call.layouts, dict.fromkeys(call.layouts, "contiguous")
     return changed_if(
         any(
@@ -281,7 +301,11 @@ _NEIGHBORING_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dt
 
 
 def _allocate_in_another_type(call: SimulatedCall) -> Effect:
-    """Allocate the results that the callee allocates in another element type, with the same values."""
+    """Allocate the results that the callee allocates in another element type, with the same values.
+
+    Returns:
+        `changed` if the callee allocates a result, else `not_applicable`.
+    """
     for name in call.layouts:
         call.results[name] = [_convert_to_neighboring_type(array) for array in call.results[name]]
     return changed_if(bool(call.layouts))

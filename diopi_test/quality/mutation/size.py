@@ -95,7 +95,11 @@ def many_element_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _corrupt_if_many_selected(call: SimulatedCall) -> Effect:
-    """Change the last element of each result if the attribute `k`, a number of elements, exceeds `MANY_SELECTED`."""
+    """Change the last element of each result if the attribute `k`, a number of elements, exceeds `MANY_SELECTED`.
+
+    Returns:
+        `not_applicable` for a smaller or missing `k`, else whether a result changed.
+    """
     k = call.case.arguments.get("k")
     return change_last_element(call) if isinstance(k, int) and k > MANY_SELECTED else Effect.not_applicable
 
@@ -114,14 +118,17 @@ def _last_periodic_element(period: int, last: int, shape: tuple[int, ...]) -> Ar
 
 
 def _last_tile_indices(shape: tuple[int, ...]) -> Array | None:
-    """Return the indices of the last, incomplete tile; return None if there is no such tile."""
+    """Return the indices into the flattened array of the last, incomplete tile; None if there is no such tile."""
     size = int(np.prod(shape))
     start = size // TILE * TILE
     return np.arange(start, size) if TILE < size != start else None
 
 
 def _late_row_indices(shape: tuple[int, ...]) -> Array | None:
-    """Return the indices of the elements from index `ROWS` of the first axis on; return None if it is not longer."""
+    """Return the indices into the flattened array of the elements from index `ROWS` of the first axis on.
+
+    Return None if the first axis is not longer than `ROWS`.
+    """
     if not shape or shape[0] <= ROWS:
         return None
     size = int(np.prod(shape))
@@ -129,7 +136,10 @@ def _late_row_indices(shape: tuple[int, ...]) -> Array | None:
 
 
 def _late_column_indices(shape: tuple[int, ...]) -> Array | None:
-    """Return the indices of the elements from index `COLUMNS` of the last axis on; return None if it is not longer."""
+    """Return the indices into the flattened array of the elements from index `COLUMNS` of the last axis on.
+
+    Return None if the last axis is not longer than `COLUMNS`.
+    """
     if not shape or shape[-1] <= COLUMNS:
         return None
     indices = np.arange(int(np.prod(shape)))
@@ -204,21 +214,25 @@ def _replace_elements(find_indices: FindIndices, values: Callable[[Array], Array
 
 
 def _leave_unwritten(find_indices: FindIndices) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that leaves elements as they were before the call: poison, or the old state."""
+    """Return a corruption that leaves elements as they were before the call: poison, or the old state.
+
+    Args:
+        find_indices: returns the indices of the elements for a shape, or None if the mutant does not apply.
+    """
 
     def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         """Return the array with the selected elements as they were before the call."""
         if (places := find_indices(array.shape)) is None:
             return None
-        flat, before = array.flatten(), values_before_call(call, name, call.results[name])[number]
-        flat[places] = before.reshape(-1)[places]
+        flat, original = array.flatten(), values_before_call(call, name, call.results[name])[number]
+        flat[places] = original.reshape(-1)[places]
         return flat
 
     return _change_results(change)
 
 
 def _change_elements(find_indices: FindIndices) -> Callable[[SimulatedCall], Effect]:
-    """Return a corruption that changes the elements at the indices.
+    """Return a corruption that changes the elements at the indices that `find_indices` returns.
 
     A number x becomes 9/8 x + 1, and an infinity or NaN becomes 1. The lowest bit of an integer is flipped, and a truth
     value is inverted.
@@ -262,9 +276,9 @@ def _write_at_offsets(offsets: Offsets) -> Callable[[SimulatedCall], Effect]:
         actual_offsets = offsets(correct_offsets)
         if np.array_equal(actual_offsets, correct_offsets):
             return None
-        flat, before = array.flatten(), values_before_call(call, name, call.results[name])[number].flatten()
-        before[actual_offsets % max(array.size, 1)] = flat
-        return before
+        flat, written = array.flatten(), values_before_call(call, name, call.results[name])[number].flatten()
+        written[actual_offsets % max(array.size, 1)] = flat
+        return written
 
     return _change_results(change)
 
@@ -294,9 +308,9 @@ def _read_tensor_at_offsets(tensor: BaselineTensor, values: Array, offsets: Offs
     actual_offsets = offsets(correct_offsets)
     if np.array_equal(actual_offsets, correct_offsets):
         return None
-    known, first = np.unique(correct_offsets, return_index=True)
-    indices = np.minimum(np.searchsorted(known, actual_offsets), known.size - 1)
-    return np.where(known[indices] == actual_offsets, values.reshape(-1)[first[indices]], np.nan)
+    known_offsets, first_indices = np.unique(correct_offsets, return_index=True)
+    indices = np.minimum(np.searchsorted(known_offsets, actual_offsets), known_offsets.size - 1)
+    return np.where(known_offsets[indices] == actual_offsets, values.reshape(-1)[first_indices[indices]], np.nan)
 
 
 # Long vectors, and sums

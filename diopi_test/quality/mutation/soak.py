@@ -80,7 +80,16 @@ class SoakVendor(CaseTakingVendor):
         return Device(HostRuntime().functions(), host_addressable=True)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Write the expected results after `_corrupt` has changed them or has leaked memory."""
+        """Write the expected results after `_corrupt` has changed them or has leaked memory.
+
+        Args:
+            name: the name of the called function.
+            context: the context, whose stream is synchronized first.
+            *arguments: the arguments after the context, in the order of the prototype.
+
+        Returns:
+            Always `Success`.
+        """
         context.stream.synchronize()
         assert self._case is not None, "the case has been received"
         call = SimulatedCall.from_expected(self._case)

@@ -1,4 +1,8 @@
-"""Arrays that accumulate sums in a narrower type, so that references written for NumPy compute with this defect."""
+"""Arrays that accumulate sums in a narrower type, so that references written for NumPy compute with this defect.
+
+The arrays replace NumPy's functions that add terms, such as `np.add.reduce`, `np.matmul` and `np.einsum`. Each method
+named after such a function takes its arguments and returns a result of the same shape.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +97,7 @@ class NarrowSumArray(np.ndarray[Any, Any]):
         return result
 
     def _running_sums(self, values: Array, axis: int) -> Array:
-        """Return the running sums along an axis, each rounded to the narrow type."""
+        """Return the running sums of `values` along an axis, each rounded to the narrow type."""
         narrow = np.add.accumulate(values.astype(narrow_type(self.narrow, values)), axis)
         return narrow.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
@@ -102,7 +106,16 @@ class NarrowSumArray(np.ndarray[Any, Any]):
         return self._running_sums(values, axis)
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
-        """Implement `np.add.reduce`: add one term after the other along these axes."""
+        """Implement `np.add.reduce`: add one term after the other.
+
+        Args:
+            values: the array.
+            axis: the index of an axis, a tuple of indices, or None for all axes.
+            keepdims: whether the result keeps these axes, with size 1.
+
+        Returns:
+            The sums.
+        """
         if values.dtype.kind not in "fc":
             return np.sum(values, axis, keepdims=keepdims)
         axes = tuple(range(values.ndim)) if axis is None else np.atleast_1d(axis) % values.ndim
@@ -113,10 +126,10 @@ class NarrowSumArray(np.ndarray[Any, Any]):
         return total.reshape(shape) if keepdims else total
 
     def _add_at(self, totals: Array, places: Any, values: Any) -> None:
-        """Implement `np.add.at` with totals of the narrow type."""
-        narrow = totals.astype(narrow_type(self.narrow, totals))
-        np.add.at(narrow, places, np.asarray(values).astype(narrow.dtype))
-        totals[...] = narrow
+        """Implement `np.add.at` with totals of the narrow type: add `values` at the indices `places`."""
+        narrow_totals = totals.astype(narrow_type(self.narrow, totals))
+        np.add.at(narrow_totals, places, np.asarray(values).astype(narrow_totals.dtype))
+        totals[...] = narrow_totals
 
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
         """Implement `np.matmul`."""
@@ -171,7 +184,7 @@ class FirstBlockSumArray(NarrowSumArray):
     """
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
-        """Implement `np.add.reduce` with the first block of terms."""
+        """Implement `np.add.reduce` with only the first `BLOCK` terms of each sum."""
         axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
         if values.dtype.kind not in "fc" or not axes:
             return np.sum(values, axis, keepdims=keepdims)
@@ -181,16 +194,16 @@ class FirstBlockSumArray(NarrowSumArray):
         return total.reshape(shape) if keepdims else total
 
     def _running_sums(self, values: Array, axis: int) -> Array:
-        """Return running sums that restart in each block."""
+        """Return running sums of `values` along an axis that restart after every `BLOCK` elements."""
         starts = np.arange(BLOCK, values.shape[axis], BLOCK)
-        return np.concatenate([np.add.accumulate(part, axis) for part in np.split(values, starts, axis)], axis)
+        return np.concatenate([np.add.accumulate(block, axis) for block in np.split(values, starts, axis)], axis)
 
     def _add_at(self, totals: Array, places: Any, values: Any) -> None:
         """Implement `np.add.at` exactly."""
         np.add.at(totals, places, values)
 
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
-        """Implement `np.matmul` with the first block of terms."""
+        """Implement `np.matmul` with only the first `BLOCK` products of each sum."""
         return np.matmul(a[..., :BLOCK], b[:BLOCK] if b.ndim == 1 else b[..., :BLOCK, :])
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
@@ -205,7 +218,7 @@ class ChunkedSumArray(FirstBlockSumArray):
     """
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
-        """Implement `np.add.reduce`; long sums are rounded after each term."""
+        """Implement `np.add.reduce`; sums of more than `BLOCK` real numbers are rounded after each term."""
         axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
         terms = np.prod([values.shape[i] for i in axes], dtype=int)
         if values.dtype.kind != "f" or terms <= BLOCK:
@@ -213,18 +226,18 @@ class ChunkedSumArray(FirstBlockSumArray):
         return NarrowSumArray._add_reduce(self, values, axis, keepdims=keepdims)
 
     def _running_sums(self, values: Array, axis: int) -> Array:
-        """Return the running sums along an axis. Long running sums are rounded after each term."""
+        """Return the running sums of `values` along an axis; more than `BLOCK` terms are rounded after each term."""
         if values.dtype.kind != "f" or values.shape[axis] <= BLOCK:
             return np.add.accumulate(values, axis)
         return NarrowSumArray._running_sums(self, values, axis)
 
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
-        """Implement `np.matmul`; long sums of products are rounded after each chunk."""
+        """Implement `np.matmul`; sums of more than `BLOCK` products are rounded after each `CHUNK` products."""
         length = a.shape[-1]
         if a.dtype.kind != "f" or length <= BLOCK:
             return np.matmul(a, b)
-        parts = [slice(start, start + CHUNK) for start in range(0, length, CHUNK)]
-        products = (np.matmul(a[..., part], b[part] if b.ndim == 1 else b[..., part, :]) for part in parts)
+        chunks = [slice(start, start + CHUNK) for start in range(0, length, CHUNK)]
+        products = (np.matmul(a[..., chunk], b[chunk] if b.ndim == 1 else b[..., chunk, :]) for chunk in chunks)
         return _add_rounded(to_numpy(self.narrow), products)
 
     def _einsum(self, formula: str, *operands: Array) -> Any:
@@ -232,17 +245,17 @@ class ChunkedSumArray(FirstBlockSumArray):
         return np.einsum(formula, *operands)
 
 
-def _add_rounded(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
-    """Return the sum of arrays, rounded to `narrow` after each."""
+def _add_rounded(narrow: np.dtype[Any], arrays: Iterable[Array]) -> Array:
+    """Return the sum of arrays of equal shape in float64, rounded to the type `narrow` after each addition."""
     total: Array | None = None
-    for part in parts:
-        total = np.asarray(part if total is None else total + part).astype(narrow).astype(np.float64)
+    for array in arrays:
+        total = np.asarray(array if total is None else total + array).astype(narrow).astype(np.float64)
     assert total is not None
     return total
 
 
 def _cut_longest_axis(formula: str, operands: Sequence[Array]) -> list[Array]:
-    """Return the operands with only the first half of the longest axis that an einsum sums over.
+    """Return the operands with only the first half of the longest axis that the einsum `formula` sums over.
 
     If that axis has fewer than `CHUNK` elements, return the operands unchanged.
     """
@@ -271,7 +284,10 @@ class LongSumArray(NarrowSumArray):
     """
 
     def _running_sums(self, values: Array, axis: int) -> Array:
-        """Return the running sums along an axis, rounded to the narrow type if there are more than K terms."""
+        """Return the running sums of `values` along an axis.
+
+        Round each sum to the narrow type if more than `K` elements along the axis differ from 0 in any row.
+        """
         if np.count_nonzero(values, axis).max(initial=0) <= K:
             return np.add.accumulate(values, axis)
         return super()._running_sums(values, axis)
@@ -282,7 +298,7 @@ class LongSumArray(NarrowSumArray):
 
 
 def _subclasses_by_type(base: type[NarrowSumArray]) -> dict[Dtype, type[NarrowSumArray]]:
-    """Return a subclass of an array class for each narrow type."""
+    """Return a subclass of the array class `base` for each narrow type."""
     return {dtype: type(f"{base.__name__}In{dtype.name.title()}", (base,), {"narrow": dtype}) for dtype in NARROW}
 
 

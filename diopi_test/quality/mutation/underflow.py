@@ -38,10 +38,10 @@ class FlushedDifferences(np.ndarray[Any, Any]):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
         if "out" in keywords:
             keywords["out"] = tuple(map(_as_plain_array, keywords["out"]))
-        result = getattr(ufunc, method)(*map(_as_plain_array, operands), **keywords)
-        if not isinstance(result, np.ndarray | np.floating) or result.dtype.kind != "f":
-            return result
-        array: Array = np.asarray(result)
+        value = getattr(ufunc, method)(*map(_as_plain_array, operands), **keywords)
+        if not isinstance(value, np.ndarray | np.floating) or value.dtype.kind != "f":
+            return value
+        array: Array = np.asarray(value)
         if ufunc is np.subtract and method == "__call__":
             array = np.where(np.abs(array) < self.least, 0.0, array)
         return flush_differences(array, self.least)
@@ -76,7 +76,11 @@ def underflow_mutants(function: str) -> Iterator[Mutant]:
 
 
 def _flush_moved_numbers(call: SimulatedCall) -> Effect:
-    """Replace subnormal results by zeros of the same sign, if the call does not convert them."""
+    """Replace subnormal results by zeros of the same sign, if the call does not convert them.
+
+    Returns:
+        `not_applicable` if the standard lets the function flush them, else whether a specified result changed.
+    """
     if not must_keep_subnormals(call.case):
         return Effect.not_applicable
     return call.replace_results({name: list(map(_flush_array, arrays)) for name, arrays in call.results.items()})
@@ -89,7 +93,11 @@ def _flush_array(array: Array) -> Array:
 
 
 def _flush_differences(call: SimulatedCall) -> Effect:
-    """Compute the results with flushed differences; results that the standard accepts as flushed stay as they are."""
+    """Compute the results with flushed differences; results that the standard accepts as flushed stay as they are.
+
+    Returns:
+        `not_applicable` if no result changes, else whether a result changed that the standard does not accept.
+    """
     dtypes = [entry.dtype for value in call.case.expected.values() for entry in expected_arrays(value)]
     widest = Dtype.float64 if {Dtype.float64, Dtype.complex128} & set(dtypes) else Dtype.float32
     changed = change_tensors(call.case, partial(flush_differences, least=format_of(widest).tiny))
@@ -110,7 +118,13 @@ def _flush_differences(call: SimulatedCall) -> Effect:
 
 
 def _accept_flushed(array: Array, correct: Array, expected: Expected) -> Array:
-    """Return a result with the correct elements where the standard accepts its elements as flushed to zero."""
+    """Return a result with the correct elements where the standard accepts its elements as flushed to zero.
+
+    Args:
+        array: the result of the mutant.
+        correct: the correct result.
+        expected: the stored result, with the values that the standard also accepts for subnormal numbers.
+    """
     if array.shape != correct.shape or not is_inexact(expected.dtype):
         return array
     accepted: NDArray[np.bool_] = (array == 0) & (np.abs(correct) < format_of(expected.dtype).tiny)

@@ -148,7 +148,7 @@ class MutantVendor(BaseVendor):
         return Error.Success
 
     def _record_effect(self, effect: Effect, call: SimulatedCall | None = None) -> None:
-        """Record an effect, unless an earlier one was `changed`, which counts more than every other effect."""
+        """Record an effect and the call that `call` got a cached value from, unless an earlier effect was `changed`."""
         if self.effect is not Effect.changed:
             self.effect, self.earlier = effect, call.earlier if call else None
 
@@ -156,6 +156,12 @@ class MutantVendor(BaseVendor):
         """Write a corrupted result to the caller's tensors, or store it in boxes.
 
         If the mutant writes late, the tensors are written when the stream has been synchronized.
+
+        Args:
+            context: the context of the call, which owns tensors that the callee allocates.
+            parameter: the parameter of the result.
+            target: the argument of the caller: a tensor, a box, or a list of them.
+            call: the simulated call with the corrupted results.
         """
         arrays = call.results[parameter.name]
         boxes = [box for box in (target if isinstance(target, list) else [target]) if isinstance(box, Box)]
@@ -184,6 +190,10 @@ class MutantVendor(BaseVendor):
 
         Random results are drawn and then corrupted. Other results are the expected ones; here only the mutants that
         corrupt a repetition or read the strides of tensors change them.
+
+        Args:
+            case: the case that makes the call.
+            arguments: the arguments after the context, in the order of the prototype.
         """
         if not case.draws:
             call = simulate_call(case, self.numerics)
@@ -206,7 +216,7 @@ class MutantVendor(BaseVendor):
         return ""
 
     def open_device(self) -> Device:
-        """Open the host as the device; synchronizing a stream also writes postponed results."""
+        """Return the host as the device; synchronizing a stream also writes postponed results."""
         return Device(replace(self._runtime, stream_sync=self._synchronize), host_addressable=True)
 
 
@@ -227,13 +237,13 @@ def fill_box(context: Context, parameter: Parameter, box: Box, array: Array, cal
 
 
 def _create_tensor(context: Context, array: Array, layout: Layout) -> Tensor:
-    """Create a tensor with the elements of an array in a layout; the context owns the tensor."""
+    """Return a new tensor with the elements of an array in a layout; the context owns the tensor."""
     tensor = context.require_tensor(array.shape, from_numpy(array.dtype), layout(array.shape).strides)
     tensor.write(array)
     return tensor
 
 
 def dense_tensors(value: Any) -> list[Tensor]:
-    """Return the dense tensors of an argument: itself, or those of a list; of sparse tensors, their dense parts."""
+    """Return the dense tensors in an argument, which may be a list; a sparse tensor contributes its dense parts."""
     tensors = [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, Tensor)]
-    return [part for tensor in tensors for part in (tensor.parts if tensor.is_sparse else [tensor])]
+    return [dense for tensor in tensors for dense in (tensor.parts if tensor.is_sparse else [tensor])]
