@@ -45,6 +45,7 @@ class TensorMetadata:
         storage_offset: int = 0,
         parts: Hashable = (),
     ) -> None:
+        """Set the attributes; `parts` contains the forms of the parts of a sparse tensor."""
         self.shape = shape
         self.strides = strides
         self.dtype = dtype
@@ -182,11 +183,11 @@ def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: 
     Raises:
         ValueError: Elements that share memory differ, the storage is too small, or a stride or the offset is negative.
     """
-    needed = offset + extent(array.shape, strides)
-    if not offset and elements in (None, needed) and strides == contiguous(array.shape):
+    required_size = offset + extent(array.shape, strides)
+    if not offset and elements in (None, required_size) and strides == contiguous(array.shape):
         return np.array(array, dtypes.to_numpy(dtype), order="C").reshape(-1)  # the common case: no element is poisoned
-    contents = dtypes.poisoned_array(needed if elements is None else elements, dtype)
-    if needed > contents.size or min(strides, default=0) < 0 or offset < 0:
+    contents = dtypes.poisoned_array(required_size if elements is None else elements, dtype)
+    if required_size > contents.size or min(strides, default=0) < 0 or offset < 0:
         raise ValueError(
             f"an array of shape {array.shape} at strides {strides} and offset {offset} does not fit a storage of "
             f"{contents.size} elements"

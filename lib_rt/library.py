@@ -33,9 +33,9 @@ _PACKAGE = Path(__file__).parent
 def read_declarations(header: Path) -> str:
     """Return the declarations of `header`, between its begin and end comments, in the form that cffi reads."""
     text = header.read_text("utf-8")
-    found = re.search(r"/\* begin declarations \*/(.*)/\* end declarations \*/", text, re.DOTALL)
-    assert found is not None, f"{header} has no begin and end comments around its declarations"
-    return found.group(1).replace("DIOPI_EXPORT", "")
+    match = re.search(r"/\* begin declarations \*/(.*)/\* end declarations \*/", text, re.DOTALL)
+    assert match is not None, f"{header} has no begin and end comments around its declarations"
+    return match.group(1).replace("DIOPI_EXPORT", "")
 
 
 def _service_numbers() -> str:

@@ -54,10 +54,10 @@ def worker_name() -> str:
 
 def check_versions(expected: dict[str, str]) -> None:
     """Raise ClusterError if this machine has another version of the software than expected."""
-    for name, found in required_versions().items():
-        if found != expected[name]:
+    for name, actual in required_versions().items():
+        if actual != expected[name]:
             raise ClusterError(
-                f"{name} has version {found} on {gethostname()}, expected {expected[name]} as on the calling machine"
+                f"{name} has version {actual} on {gethostname()}, expected {expected[name]} as on the calling machine"
             )
 
 
@@ -68,7 +68,7 @@ def call_with_versions(expected: dict[str, str], work: Callable[[Item], Result],
 
 
 def call_exclusively(work: Callable[[Item], Result], item: Item) -> Result:
-    """Call `work` in this worker process, one call at a time even if the worker has several threads."""
+    """Return `work(item)`, called in this worker process, one call at a time even if the worker has several threads."""
     with _WORK_LOCK:
         return work(item)
 
@@ -183,7 +183,16 @@ class Cluster:
         work: Callable[[Item], Result],
         next_item: Callable[[], Item | None],
     ) -> bool:
-        """Submit calls up to the limit; return whether any call is running."""
+        """Submit calls up to the limit.
+
+        Args:
+            running: the items by the future of their call; the submitted calls are added.
+            work: the function to call.
+            next_item: returns the next item, or None if there are no more.
+
+        Returns:
+            Whether any call is running.
+        """
         limit = QUEUED_PER_RUNNING * max(1, self._capacity())
         while len(running) < limit and (item := next_item()) is not None:
             future = self._client.submit(
@@ -203,10 +212,10 @@ class Cluster:
         end = time.monotonic() + WORKER_TIMEOUT
         while True:
             try:
-                done: Collection[Future[Any]] = wait(
+                completed: Collection[Future[Any]] = wait(
                     list(running), timeout=_POLL_INTERVAL, return_when="FIRST_COMPLETED"
                 ).done
-                return done
+                return completed
             except CancelledError as error:
                 raise self._connection_lost(error) from error
             except TimeoutError:

@@ -35,7 +35,10 @@ class RecordError(ValueError):
 
 
 def to_json(value: Any) -> Any:
-    """Convert a dataclass, or the value of a field, to JSON."""
+    """Return a dataclass, or the value of a field, as JSON data.
+
+    The data consists of dictionaries, lists, texts, numbers, Booleans and None.
+    """
     match value:
         case Enum():
             return value.name
@@ -60,7 +63,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], value: Any) -> T:
-    """Read the dataclass `kind` from JSON; raise RecordError if the JSON does not match."""
+    """Return the dataclass `kind` read from JSON data; raise RecordError if the JSON does not match."""
     declared: Any = kind  # the type checker does not know that a type is hashable
     read: T = _reader(declared)(value, kind.__name__)
     return read
@@ -91,7 +94,16 @@ def optional_type(kind: Any) -> Any:
 
 
 def read_value(kind: Any, value: Any, location: str) -> Any:
-    """Read a value of type `kind` from JSON; raise RecordError, whose message begins with `location`, on mismatch."""
+    """Return a value of type `kind` read from JSON data.
+
+    Args:
+        kind: the type, which may be a union or a generic type.
+        value: the JSON data.
+        location: the beginning of error messages, which names the place of the value.
+
+    Raises:
+        RecordError: The JSON does not match the type.
+    """
     return _reader(kind)(value, location)
 
 
@@ -200,7 +212,7 @@ def _read_date(value: Any, location: str) -> date:
 
 
 def _read_path(value: Any, location: str) -> Path:
-    """Read a path from text."""
+    """Return a path read from text; raise RecordError, whose message begins with `location`, for other JSON data."""
     return Path(_check_type(str, value, location))
 
 

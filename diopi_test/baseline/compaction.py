@@ -81,7 +81,10 @@ def _round_to_type(values: Array, dtype: Dtype) -> Array:
 
 
 def _drop_bits(values: Array, dtype: Dtype) -> Array:
-    """Round float64 numbers to `SPARE_BITS` more bits than `dtype`; keep those that would become infinite, NaN or 0."""
+    """Return float64 numbers rounded to `SPARE_BITS` more bits than `dtype` has.
+
+    Numbers that would become infinite, NaN or 0 are returned unchanged.
+    """
     if np.iscomplexobj(values):
         rounded = np.empty(values.shape, np.complex128)
         rounded.real, rounded.imag = _drop_bits(values.real, dtype), _drop_bits(values.imag, dtype)
@@ -91,16 +94,16 @@ def _drop_bits(values: Array, dtype: Dtype) -> Array:
         return values
     bits = np.asarray(values, np.float64, order="C").view(np.uint64)  # np.ascontiguousarray adds an axis to 0-d
     half, mask = np.uint64(1 << (dropped - 1)), np.uint64(2**64 - (1 << dropped))
-    short = ((bits + half) & mask).view(np.float64)
-    is_kept = np.isfinite(values) & np.isfinite(short) & (short != 0)
-    return np.where(is_kept, short, values)
+    rounded_values = ((bits + half) & mask).view(np.float64)
+    is_kept = np.isfinite(values) & np.isfinite(rounded_values) & (rounded_values != 0)
+    return np.where(is_kept, rounded_values, values)
 
 
 def round_up_ulps(ulps: NDArray[np.float32]) -> Array:
     """Round budgets in ulps up to bfloat16; return them unchanged if one of them exceeds the range of bfloat16."""
     bits = np.asarray(ulps, order="C").view(np.uint32)
-    short = (((bits + np.uint32(0xFFFF)) >> np.uint32(16)).astype(np.uint16)).view(ml_dtypes.bfloat16)
-    return short if np.isfinite(short.astype(np.float32)).all() else ulps
+    rounded = (((bits + np.uint32(0xFFFF)) >> np.uint32(16)).astype(np.uint16)).view(ml_dtypes.bfloat16)
+    return rounded if np.isfinite(rounded.astype(np.float32)).all() else ulps
 
 
 def widen_ulps(ulps: Array) -> Array:

@@ -35,13 +35,13 @@ def dependencies(roots: frozenset[str]) -> frozenset[str]:
         The names of these modules and of their dependencies, without modules that a package loads by name (such as the
         modules of families).
     """
-    found: set[str] = set()
+    modules: set[str] = set()
     pending = set(roots)
     while pending:
         name = pending.pop()
-        found.add(name)
-        pending |= {imported for imported in _imports(name) if imported not in found}
-    return frozenset(found)
+        modules.add(name)
+        pending |= {imported for imported in _imports(name) if imported not in modules}
+    return frozenset(modules)
 
 
 @cache

@@ -249,8 +249,8 @@ def resolve_shapes(function: str, case: Case) -> Case:
 
     for name, value in case.arguments.items():
         if isinstance(value, PendingTensor):
-            known = {n: v for n, v in case.arguments.items() if not isinstance(v, PendingTensor)}
-            values = plain_values(materialize(lookup(function), replace(case, arguments=known), compute_result))
+            complete = {n: v for n, v in case.arguments.items() if not isinstance(v, PendingTensor)}
+            values = plain_values(materialize(lookup(function), replace(case, arguments=complete), compute_result))
             array = np.asarray(compute_result(value.rule, values))
             case = replace(case, arguments={**case.arguments, name: _resolve_tensor(array, value, case.dtype)})
     return case

@@ -42,12 +42,12 @@ def read_regular_file(path: Path, limit: int) -> bytes:
         _check_kind(path, os.stat(path).st_mode)
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # does not block if a FIFO has replaced the file
         with open(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            _check_kind(path, found.st_mode)
-            content = file.read(limit + 1) if found.st_size <= limit else b""
+            status = os.fstat(descriptor)
+            _check_kind(path, status.st_mode)
+            content = file.read(limit + 1) if status.st_size <= limit else b""
     except OSError as error:
         raise BaselineError(f"{path} can't be read: {error.strerror or error}") from error
-    if (size := max(found.st_size, len(content))) > limit:
+    if (size := max(status.st_size, len(content))) > limit:
         raise BaselineError(f"{path} is too large: it has {size} bytes or more, expected at most {limit}")
     return content
 
@@ -55,8 +55,8 @@ def read_regular_file(path: Path, limit: int) -> bytes:
 def read_verified_file(path: Path, limit: int, sha256: str) -> bytes:
     """Read a regular file as `read_regular_file` does; raise BaselineError if its SHA-256 differs from `sha256`."""
     content = read_regular_file(path, limit)
-    if (found := hashlib.sha256(content).hexdigest()) != sha256:
-        raise BaselineError(f"{path} differs from the manifest of its level: its sha256 is {found}, expected {sha256}")
+    if (digest := hashlib.sha256(content).hexdigest()) != sha256:
+        raise BaselineError(f"{path} differs from the manifest of its level: its sha256 is {digest}, expected {sha256}")
     return content
 
 

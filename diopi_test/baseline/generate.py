@@ -84,7 +84,7 @@ def generate_function(function: str, level: str, folder: Path, seed: int | None 
 
 
 def _compute_case(prototype: Prototype, case: Case) -> BaselineCase:
-    """Compute a case with its results; add a note that names the case to any exception."""
+    """Return a case with its results; add a note that names the case to any exception."""
     try:
         return compute_baseline_case(prototype, case)
     except Exception as error:
@@ -140,6 +140,12 @@ def _keep_current_files(
     functions: Sequence[str], level: str, manifest: ManifestWriter, progress: FileCallback
 ) -> Sequence[str]:
     """Update the manifest: enter the files that are up to date, and remove functions that no longer have cases.
+
+    Args:
+        functions: the functions whose files are requested.
+        level: the level of the folder.
+        manifest: the manifest, which is saved.
+        progress: is called with each function whose file is up to date, and 0 as the number of computed cases.
 
     Returns:
         The functions whose files are not up to date.

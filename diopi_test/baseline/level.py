@@ -60,8 +60,8 @@ def open_level_of_file(path: Path) -> StoredLevel:
     """
     folder = path.absolute().parent
     try:
-        found = (folder / manifest.MANIFEST_NAME).stat()
-        level = _open_cached(folder, found.st_mtime_ns, found.st_ino)
+        status = (folder / manifest.MANIFEST_NAME).stat()
+        level = _open_cached(folder, status.st_mtime_ns, status.st_ino)
     except OSError:
         level = open_level(folder)  # raises an error that names the problem
     if path.stem not in level.functions:
@@ -71,7 +71,7 @@ def open_level_of_file(path: Path) -> StoredLevel:
 
 @lru_cache(maxsize=8)
 def _open_cached(folder: Path, _modified: int, _inode: int) -> StoredLevel:
-    """Open the level in `folder`; the cache key contains the time and inode of its manifest, to notice changes."""
+    """Return the level in `folder`; the cache key contains the time and inode of its manifest, to notice changes."""
     return open_level(folder)
 
 
@@ -107,7 +107,7 @@ class StoredLevel:
         return self._entries[function].cases
 
     def open(self, function: str) -> BaselineFile:
-        """Open a function's file; raise BaselineError if it differs from the manifest."""
+        """Return a function's opened file; raise BaselineError if it differs from the manifest."""
         file = BaselineFile(self.path(function), self.sha256(function))
         if file.level != self.folder.name:
             raise BaselineError(f"{file.path} is of level {file.level}, expected {self.folder.name} as its folder")

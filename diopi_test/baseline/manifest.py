@@ -133,8 +133,8 @@ def _parse_manifest(path: Path, content: Any) -> LevelManifest:
     if not isinstance(content, dict):
         raise RecordError(f"expected an object, found {type(content).__name__}")
     for name, expected in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
-        if (found := content.get(name)) != expected:
-            raise BaselineError(f"{path} is of another version: {name} is {found!r}, expected {expected}")
+        if (actual := content.get(name)) != expected:
+            raise BaselineError(f"{path} is of another version: {name} is {actual!r}, expected {expected}")
     return from_json(LevelManifest, {name: value for name, value in content.items() if name != _SEAL})
 
 

@@ -65,7 +65,7 @@ class ManifestWriter:
 def _existing_entries(folder: Path, level: str) -> dict[str, FileEntry]:
     """Return the entries of a folder's manifest; return none if it is missing, invalid or of another level."""
     try:
-        found, _ = read_manifest(folder)
+        entries_on_disk, _ = read_manifest(folder)
     except BaselineError:
         return {}
-    return dict(found.files) if found.level == level else {}
+    return dict(entries_on_disk.files) if entries_on_disk.level == level else {}

@@ -67,14 +67,14 @@ def map_in_processes(
 
 @contextmanager
 def _set_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for the processes that are started in the block."""
-    before = dict(os.environ)
+    """Return a context manager in which environment variables are set for the processes that are started."""
+    previous = dict(os.environ)
     os.environ.update(variables)
     try:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(previous)
 
 
 def _start_parent_watch() -> None:

@@ -35,12 +35,12 @@ def check_readable(files: Mapping[Path, str]) -> None:
     command = [sys.executable, "-c", _BOOTSTRAP.format(module=__name__), json.dumps(sys.path)]
     request = json.dumps({str(path): sha256 for path, sha256 in files.items()})
     try:
-        done = subprocess.run(command, input=request, capture_output=True, text=True, timeout=limit, check=False)
+        process = subprocess.run(command, input=request, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired as error:
         names = ", ".join(path.name for path in files)
         raise BaselineError(f"HDF5 did not read {names} within {limit:g} s: a file is damaged or malicious") from error
-    if done.returncode:
-        reason = done.stdout.strip() or done.stderr.strip() or f"the reader ended with {done.returncode}"
+    if process.returncode:
+        reason = process.stdout.strip() or process.stderr.strip() or f"the reader ended with {process.returncode}"
         raise BaselineError(reason)
 
 

@@ -42,10 +42,10 @@ def regenerate_arguments(path: Path, function: str, level: str, label: str, sha2
     if case is None:
         raise BaselineError(f"{path} has results of {function}[{label}], a case that no longer exists; {remedy}")
     arguments = draw_arguments(lookup(function), resolve_shapes(function, case))
-    if (found := argument_digest(arguments)) != sha256:
+    if (digest := argument_digest(arguments)) != sha256:
         raise BaselineError(
             f"{path}: the regenerated inputs of {function}[{label}] differ from those of its stored results: "
-            f"their sha256 is {found}, expected {sha256}; {remedy}"
+            f"their sha256 is {digest}, expected {sha256}; {remedy}"
         )
     return arguments
 

@@ -16,7 +16,7 @@ RANDOM = "random"
 
 
 def parse_seed(text: str) -> int:
-    """Parse the seed that a user passes: an integer, or `RANDOM` for a new seed; raise ValueError for other text."""
+    """Return the seed that a user passes: an integer, or `RANDOM` for a new seed; raise ValueError for other text."""
     if text == RANDOM:
         return secrets.randbelow(10**6)
     try:

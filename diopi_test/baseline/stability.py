@@ -160,8 +160,8 @@ def _second_difference(values: NDArray[Any], halfway: NDArray[Any], end: NDArray
     """
     with np.errstate(all="ignore"):
         if values.dtype.kind not in "fc":
-            same = (values == _convert_like(values, halfway)) & (values == _convert_like(values, end))
-            return np.where(same, 0.0, np.inf)
+            is_unchanged = (values == _convert_like(values, halfway)) & (values == _convert_like(values, end))
+            return np.where(is_unchanged, 0.0, np.inf)
         halfway, end = (_convert_like(values, array) for array in (halfway, end))  # they may be truth values
         jump = np.abs((end - halfway) - (halfway - values))
         finite = np.isfinite([values, halfway, end])

@@ -218,7 +218,7 @@ class BaselineFile:
 
     @contextmanager
     def _decoding(self, part: str) -> Iterator[None]:
-        """Convert errors while decoding a part of the index into BaselineErrors."""
+        """Return a context manager that converts errors while decoding a part of the index into BaselineErrors."""
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -284,18 +284,18 @@ class BaselineFile:
     def _check_version(self, file: h5py.File) -> None:
         """Raise BaselineError if the file has another format or version of the standard."""
         for name, supported in (("format", READABLE_FORMATS), ("proto_version", (VERSION_NUMBER,))):
-            if (found := read_attribute(file, name, int)) not in supported:
+            if (version := read_attribute(file, name, int)) not in supported:
                 raise BaselineError(
-                    f"{self.path} is of another version: {name} is {found}, expected {supported[-1]}; "
+                    f"{self.path} is of another version: {name} is {version}, expected {supported[-1]}; "
                     "regenerate it with diopi-test gen-data"
                 )
 
     def _read_part(self, file: h5py.File, name: str) -> bytearray:
         """Return the bytes of /index or /data; raise BaselineError if the digest differs."""
         content = read_dataset(file, name)
-        expected, found = self._texts[f"{name}_sha256"], hashlib.sha256(content).hexdigest()
-        if found != expected:
-            raise BaselineError(f"{self.path} is damaged: sha256 of /{name} is {found}, expected {expected}")
+        expected, digest = self._texts[f"{name}_sha256"], hashlib.sha256(content).hexdigest()
+        if digest != expected:
+            raise BaselineError(f"{self.path} is damaged: sha256 of /{name} is {digest}, expected {expected}")
         return content
 
     def _read_array(self, span: Mapping[str, Any]) -> NDArray[Any]:
@@ -436,8 +436,8 @@ def _storable_values(expected: Expected) -> NDArray[Any]:
     """
     if expected.dtype in (Dtype.float16, Dtype.bfloat16):
         with np.errstate(all="ignore"):
-            narrow = expected.values.astype(np.float32)
-        same_kind = np.isfinite(narrow) == np.isfinite(expected.values)
-        if (same_kind & ((narrow == 0) == (expected.values == 0))).all():
-            return narrow
+            rounded = expected.values.astype(np.float32)
+        same_kind = np.isfinite(rounded) == np.isfinite(expected.values)
+        if (same_kind & ((rounded == 0) == (expected.values == 0))).all():
+            return rounded
     return expected.values

@@ -138,7 +138,13 @@ def _count_kinds(tensor: IncorrectTensor) -> tuple[dict[str, int], float | None]
 
 
 def _special_value_masks(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> dict[DeviationKind, Mask]:
-    """Return a mask of the elements of each kind that concerns special values; an element has at most one kind."""
+    """Return a mask of the elements of each kind that concerns special values; an element has at most one kind.
+
+    Args:
+        actual: the actual elements.
+        expected: the expected elements, in the same shape.
+        dtype: the element type of the result.
+    """
     nan_actual, nan_expected = np.isnan(actual), np.isnan(expected)
     infinite_actual, infinite_expected = np.isinf(actual) & ~nan_actual, np.isinf(expected) & ~nan_expected
     zero_actual = actual == 0
@@ -240,11 +246,11 @@ def _narrower_type_relation(tensor: IncorrectTensor) -> Iterator[_Related]:
         return
     expected = _real_parts(tensor.expected, tensor.dtype)
     for relation in NARROWER_TYPES:
-        narrow = Dtype[relation.value]
-        if format_of(narrow).precision >= format_of(component).precision:
+        narrower_dtype = Dtype[relation.value]
+        if format_of(narrower_dtype).precision >= format_of(component).precision:
             return
-        if _are_representable(narrow, finite):
-            if not _are_representable(narrow, expected[np.isfinite(expected)].astype(tensor.actual.real.dtype)):
+        if _are_representable(narrower_dtype, finite):
+            if not _are_representable(narrower_dtype, expected[np.isfinite(expected)].astype(tensor.actual.real.dtype)):
                 yield relation, None
             return
 
@@ -256,8 +262,8 @@ def _real_parts(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 def _are_representable(dtype: Dtype, values: NDArray[Any]) -> bool:
     """Return whether a narrower type can represent all values exactly."""
-    wide = values.astype(np.float64)
-    return bool((wide.astype(to_numpy(dtype)).astype(np.float64) == wide).all())
+    doubles = values.astype(np.float64)
+    return bool((doubles.astype(to_numpy(dtype)).astype(np.float64) == doubles).all())
 
 
 def _linear_relation(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
@@ -371,16 +377,18 @@ def _are_misplaced(tensor: IncorrectTensor) -> bool:
         return False
     if tensor.dtype is Dtype.bool:
         return bool(tensor.is_wrong.sum() >= MIN_MOVED_BOOLS) and _is_permuted(tensor)
-    known, actual = np.unique(tensor.expected.reshape(-1)), tensor.wrong_actual
-    if known.dtype.kind == "c" or len(known) < 2:
+    expected_values, actual = np.unique(tensor.expected.reshape(-1)), tensor.wrong_actual
+    if expected_values.dtype.kind == "c" or len(expected_values) < 2:
         return False
-    if len(known) < 2 * MIN_DISTINCT or len(np.unique(actual)) < MIN_DISTINCT:
+    if len(expected_values) < 2 * MIN_DISTINCT or len(np.unique(actual)) < MIN_DISTINCT:
         return tensor.is_wrong.size > MIN_DISTINCT and _is_permuted(tensor)
-    places = np.clip(np.searchsorted(known, actual), 1, len(known) - 1)
-    nearest = np.minimum(np.abs(known[places] - actual), np.abs(known[places - 1] - actual))
+    places = np.clip(np.searchsorted(expected_values, actual), 1, len(expected_values) - 1)
+    nearest = np.minimum(np.abs(expected_values[places] - actual), np.abs(expected_values[places - 1] - actual))
     tolerance = 4 * tensor.epsilon * np.abs(actual) if is_inexact(tensor.dtype) else 0
-    is_known = (nearest <= tolerance) | (np.isnan(actual) & np.isnan(known[-1])) | np.isin(actual, known)
-    is_dense = not is_inexact(tensor.dtype) and known[-1] - known[0] < 2 * len(known)
+    is_known = (
+        (nearest <= tolerance) | (np.isnan(actual) & np.isnan(expected_values[-1])) | np.isin(actual, expected_values)
+    )
+    is_dense = not is_inexact(tensor.dtype) and expected_values[-1] - expected_values[0] < 2 * len(expected_values)
     return bool(is_known.all()) and (not is_dense or _is_permuted(tensor))
 
 
@@ -448,7 +456,7 @@ def _narrowest_range(name: str, is_wrong: Mask, values: FloatArray) -> Region | 
     selected = values[is_wrong]
     if not np.isfinite(selected).all() or len(np.unique(selected)) < MIN_DISTINCT:
         return None
-    found: list[tuple[int, int, Region]] = []
+    ranges: list[tuple[int, int, Region]] = []
     for condition, measure in _MEASURES.items():
         measured, bound = measure(values), float(measure(selected).min())
         size = int((measured >= bound).sum())
@@ -458,8 +466,8 @@ def _narrowest_range(name: str, is_wrong: Mask, values: FloatArray) -> Region | 
             sign = -1 if condition in ("below", "near_zero") else 1
             bound_outside = sign * float(beyond.max()) if is_exact else None
             region = Region(parameter=name, condition=condition, inside=sign * bound, outside=bound_outside)
-            found.append((size, len(found), region))
-    return min(found)[2] if found else None
+            ranges.append((size, len(ranges), region))
+    return min(ranges)[2] if ranges else None
 
 
 _MEASURES: Mapping[str, Any] = {

@@ -23,8 +23,8 @@ def check(run: CallRecord) -> CheckResult:
         The result of the check.
     """
     order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
-    missing = [name for name, expected in run.missing.items() if not _is_unspecified_empty(expected)]
-    problems = [("missing", f"{name} was not allocated") for name in missing]
+    missing_names = [name for name, expected in run.missing.items() if not _is_unspecified_empty(expected)]
+    problems = [("missing", f"{name} was not allocated") for name in missing_names]
     problems += [
         ("negative_size", f"the queried size {value.name} is negative: {value.actual}")
         for value in run.values
@@ -35,8 +35,8 @@ def check(run: CallRecord) -> CheckResult:
             problems.append(("dtype", f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}"))
         if record.before is None and _without_unit_axes(record.shape) != _without_unit_axes(expected.values.shape):
             problems.append(("shape", f"{record.name} has shape {record.shape}, expected {expected.values.shape}"))
-        elif order_matters and (wanted := _expected_strides_if_wrong(record, expected)):
-            problems.append(("strides", f"{record.name} has strides {record.strides}, expected {wanted}"))
+        elif order_matters and (expected_strides := _expected_strides_if_wrong(record, expected)):
+            problems.append(("strides", f"{record.name} has strides {record.strides}, expected {expected_strides}"))
     kinds = tuple(dict.fromkeys(kind for kind, _ in problems))
     return CheckResult(
         check="form",
@@ -58,9 +58,9 @@ def _without_unit_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _expected_strides_if_wrong(record: TensorRecord, expected: Expected) -> tuple[int, ...] | None:
     """Return the expected strides if the actual strides differ along an axis longer than 1; else None."""
-    wanted = layout_named(expected.layout)(record.shape).strides
+    expected_strides = layout_named(expected.layout)(record.shape).strides
     differ = any(
         n > 1 and actual != expected_stride
-        for n, actual, expected_stride in zip(record.shape, record.strides, wanted, strict=True)
+        for n, actual, expected_stride in zip(record.shape, record.strides, expected_strides, strict=True)
     )
-    return wanted if differ and 0 not in record.shape else None
+    return expected_strides if differ and 0 not in record.shape else None

@@ -66,16 +66,16 @@ def find_growth(samples: Sequence[MemorySample]) -> list[Growth]:
     """
     if len(samples) <= WINDOWS:
         return []
-    found = []
+    series = []
     for quantity in samples[0].memory:
         amounts = [sample.memory[quantity] for sample in samples]
-        increases = [after - before for before, after in pairwise(amounts)]
-        calls = [after.calls - before.calls for before, after in pairwise(samples)]
+        increases = [later - earlier for earlier, later in pairwise(amounts)]
+        calls = [later.calls - earlier.calls for earlier, later in pairwise(samples)]
         tolerance = TOLERATED_BLOCKS if quantity == DEVICE_BLOCKS else TOLERATED_BYTES
         if median_low(increases) > tolerance:
             rate = median_low([increase / count for increase, count in zip(increases, calls, strict=True)])
-            found.append(Growth(quantity=quantity, rate=rate, before=amounts[0], after=amounts[-1]))
-    return sorted(found, key=lambda growth: -growth.rate)
+            series.append(Growth(quantity=quantity, rate=rate, before=amounts[0], after=amounts[-1]))
+    return sorted(series, key=lambda growth: -growth.rate)
 
 
 def check(record: SoakRecord) -> CheckResult:
@@ -91,15 +91,15 @@ def check(record: SoakRecord) -> CheckResult:
     if len(record.samples) <= WINDOWS:
         message = f"not checked: {pluralize(record.calls, 'call')} are too few"
         return CheckResult(check="growth", passed=True, message=message)
-    found = find_growth(record.samples)
+    growths = find_growth(record.samples)
     first, last = record.samples[0], record.samples[-1]
     span = f"between call {first.calls:,} and call {last.calls:,} of {record.planned:,}"
     problems = [
         f"{growth.quantity} grows by {growth.rate_text}, from {growth.before:,} to {growth.after:,} {span}"
-        for growth in found
+        for growth in growths
     ]
-    if found and record.growth_by_case:
-        quantity = found[0].quantity
+    if growths and record.growth_by_case:
+        quantity = growths[0].quantity
         case, rates = max(record.growth_by_case.items(), key=lambda item: item[1][quantity])
         problems.append(f"calls of {case} cause the most: {describe_rate(quantity, rates[quantity])}")
-    return CheckResult(check="growth", passed=not found, message="; ".join(problems))
+    return CheckResult(check="growth", passed=not growths, message="; ".join(problems))

@@ -10,7 +10,7 @@ from lib_rt.errors import GuardError
 
 
 def check(run: CallRecord) -> CheckResult:
-    """Check that the guard zones on both sides of every allocation are unchanged."""
+    """Return the check that the guard zones on both sides of every allocation are unchanged."""
     return describe_damage(run.damage)
 
 

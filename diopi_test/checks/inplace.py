@@ -72,10 +72,10 @@ def _exceeds_budget(
         expected: The expected in-place result, with its budget.
     """
     with np.errstate(all="ignore"):
-        narrow = plain.astype(to_numpy(expected.dtype))
-    wide = widen(plain, plain_dtype) if is_inexact(expected.dtype) else narrow
+        plain_result = plain.astype(to_numpy(expected.dtype))
+    exact_values = widen(plain, plain_dtype) if is_inexact(expected.dtype) else plain_result
     back = widen(inplace, expected.dtype) if is_inexact(expected.dtype) else inplace
-    return _outside_budget(inplace, wide, expected) & _outside_budget(narrow, back, expected)
+    return _outside_budget(inplace, exact_values, expected) & _outside_budget(plain_result, back, expected)
 
 
 def _outside_budget(actual: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:

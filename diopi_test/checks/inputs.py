@@ -12,14 +12,14 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult:
-    """Check that no byte of the storage of an input changed, except for the elements of workspaces."""
+    """Return the check that no byte of the storage of an input changed, except for the elements of workspaces."""
     problems, places = [], []
     workspaces = {parameter.name for parameter in run.prototype.parameters if parameter.annotation is Workspace}
     for record in run.tensors:
         if record.role is not Role.input or record.before is None or are_bits_equal(record.before, record.after):
             continue
-        after = record.with_values_of(record.before) if record.name in workspaces else record.after
-        changed = np.flatnonzero(record.before != after)
+        contents = record.with_values_of(record.before) if record.name in workspaces else record.after
+        changed = np.flatnonzero(record.before != contents)
         if not changed.size:
             continue
         problems.append(f"{pluralize(changed.size, 'byte')} of {record.name} changed, the first at {changed[0]}")

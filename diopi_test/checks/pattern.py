@@ -58,16 +58,21 @@ def find_patterns(is_wrong: Mask, strides: Sequence[int] = ()) -> list[Pattern]:
     ]
 
 
-def _first_nonempty(found: Iterator[list[Pattern]]) -> list[Pattern]:
+def _first_nonempty(pattern_lists: Iterator[list[Pattern]]) -> list[Pattern]:
     """Return the first list of patterns that is not empty."""
-    return next((candidates for candidates in found if candidates), [])
+    return next((candidates for candidates in pattern_lists if candidates), [])
 
 
 def _orders(is_wrong: Mask, strides: Sequence[int]) -> Iterator[tuple[str, Mask]]:
-    """Yield a name and the flat mask for each order of the elements: logical order, and memory order if it differs."""
+    """Yield a name and the flat mask for each order of the elements: logical order, and memory order if it differs.
+
+    Args:
+        is_wrong: the mask of the wrong elements.
+        strides: the strides of the tensor; empty if they are not known.
+    """
     yield "", is_wrong.reshape(-1)
-    long = [axis for axis, length in enumerate(is_wrong.shape) if length > 1]
-    if strides and sorted(long, key=lambda axis: -strides[axis]) != long:
+    long_axes = [axis for axis, length in enumerate(is_wrong.shape) if length > 1]
+    if strides and sorted(long_axes, key=lambda axis: -strides[axis]) != long_axes:
         order = sorted(range(is_wrong.ndim), key=lambda axis: -strides[axis])
         yield " in memory order", is_wrong.transpose(order).reshape(-1)
 
@@ -150,7 +155,13 @@ def _within_a_slice(box: _BoundingSlice | None, count: int) -> list[Pattern]:
 @final
 @dataclass(frozen=True)
 class _Runs:
-    """The contiguous runs of wrong elements in a flat mask: the starts, the ends, and the length of the mask."""
+    """The contiguous runs of wrong elements in a flat mask.
+
+    Attributes:
+        starts: the index of the first element of each run.
+        ends: the index after the last element of each run.
+        total: the length of the mask.
+    """
 
     starts: NDArray[np.intp]
     ends: NDArray[np.intp]
@@ -168,8 +179,8 @@ class _Runs:
     def length(self) -> int:
         """The common length of the runs; 0 if they differ. A last run that ends with the mask may be shorter."""
         lengths = self.ends - self.starts
-        whole = lengths[:-1] if self.ends[-1] == self.total and lengths[-1] <= lengths[0] else lengths
-        return int(lengths[0]) if (whole == lengths[0]).all() else 0
+        complete_lengths = lengths[:-1] if self.ends[-1] == self.total and lengths[-1] <= lengths[0] else lengths
+        return int(lengths[0]) if (complete_lengths == lengths[0]).all() else 0
 
     @property
     def period(self) -> int:
@@ -185,12 +196,14 @@ def _exact_pattern(line: Mask, order: str) -> list[Pattern]:
     """Return the pattern that consists of exactly the wrong elements of a flat mask, if there is one."""
     runs, count = _Runs.from_line(line), int(line.sum())
     if len(runs.starts) == 1:
-        found: _ScoredPattern = _single_run(runs)
+        pattern: _ScoredPattern = _single_run(runs)
     else:
-        found = _periodic_runs(runs, "") or _periodic_runs(_Runs.from_line(~line), "all but ") or _aligned_blocks(runs)
-    if found is None or found[1] - _log_choose(len(line), count) > MAX_LOG_CHANCE_EXACT:
+        pattern = (
+            _periodic_runs(runs, "") or _periodic_runs(_Runs.from_line(~line), "all but ") or _aligned_blocks(runs)
+        )
+    if pattern is None or pattern[1] - _log_choose(len(line), count) > MAX_LOG_CHANCE_EXACT:
         return []
-    return [Pattern(found[0].kind, found[0].text + order)]
+    return [Pattern(pattern[0].kind, pattern[0].text + order)]
 
 
 _ScoredPattern = tuple[Pattern, float] | None
@@ -250,20 +263,22 @@ def _including_patterns(line: Mask, order: str) -> list[Pattern]:
     """Return the patterns that include all wrong elements of a flat mask and also some correct elements."""
     indices, total = np.flatnonzero(line), len(line)
     count, first, last = len(indices), int(indices[0]), int(indices[-1])
-    found = []
+    patterns = []
     period = int(np.gcd.reduce(np.diff(indices))) if count > 1 else 1
     if period > 1 and (1 - count) * math.log(period) + math.log(2) < MAX_LOG_CHANCE_WITHIN:
         text = f"all in 1 of every {period} elements, numbers {first % period}, {first % period + period}, …{order}"
-        found.append(Pattern(PatternKind.period, text))
+        patterns.append(Pattern(PatternKind.period, text))
     # Each end of the range is tested on its own, and also together with the other end, at which a wrong element lies.
     span, end = last + 1 - first, last + 1
-    after = is_unlikely(total - first, total, count) or is_unlikely(span, end, count - 1)
-    before = is_unlikely(end, total, count) or is_unlikely(span, total - first, count - 1)
-    if after or before:
-        begin_text = f" from number {first} on{_tile_size(first)}" if after else ""
-        end_text = f" up to number {last}" if before else ""
-        found.append(Pattern(PatternKind.range if before else PatternKind.end, f"all{begin_text}{end_text}{order}"))
-    return found
+    is_after = is_unlikely(total - first, total, count) or is_unlikely(span, end, count - 1)
+    is_before = is_unlikely(end, total, count) or is_unlikely(span, total - first, count - 1)
+    if is_after or is_before:
+        begin_text = f" from number {first} on{_tile_size(first)}" if is_after else ""
+        end_text = f" up to number {last}" if is_before else ""
+        patterns.append(
+            Pattern(PatternKind.range if is_before else PatternKind.end, f"all{begin_text}{end_text}{order}")
+        )
+    return patterns
 
 
 def is_unlikely(part: int, total: int, count: int) -> bool:
@@ -285,12 +300,12 @@ def value_patterns(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtyp
     Returns:
         The patterns; empty if there are none.
     """
-    found = []
+    patterns = []
     for name, (array, dtype) in values.items():
         if special := rarest_special_class(is_wrong, array, dtype):
             text = f"only where {name} is {special[0]}, {int(is_wrong.sum())} of {special[1]} such"
-            found.append(Pattern(PatternKind.values, text))
-    return found
+            patterns.append(Pattern(PatternKind.values, text))
+    return patterns
 
 
 @np.errstate(invalid="ignore")  # signaling NaN
@@ -348,9 +363,9 @@ def _special_value_masks(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[st
 @np.errstate(invalid="ignore")  # signaling NaN
 def constant_pattern(is_wrong: Mask, actual: NDArray[Any], expected: NDArray[Any]) -> list[Pattern]:
     """Return the pattern of two or more wrong elements that are all equal although different values are expected."""
-    found, wanted = np.ascontiguousarray(actual[is_wrong]), expected[is_wrong]
-    expects_several = len(wanted) > 1 and (wanted != wanted[0]).any()
-    bits = found.view(np.uint8).reshape(len(found), -1)
+    wrong_values, expected_values = np.ascontiguousarray(actual[is_wrong]), expected[is_wrong]
+    expects_several = len(expected_values) > 1 and (expected_values != expected_values[0]).any()
+    bits = wrong_values.view(np.uint8).reshape(len(wrong_values), -1)
     if not expects_several or (bits != bits[0]).any():
         return []
-    return [Pattern(PatternKind.constant, f"all wrong elements are {found[0]}")]
+    return [Pattern(PatternKind.constant, f"all wrong elements are {wrong_values[0]}")]

@@ -80,16 +80,18 @@ def find_bit_differences(first: CallRecord, second: CallRecord) -> Iterator[Diff
             continue
         if (differ := _differing_elements(first_record.values, second_record.values, expected)).any():
             yield location.locate_in_record(second, second_record, PROBLEM, differ, first_record.values)
-    for before, after in zip(first.values, second.values, strict=True):
-        actual, previous = np.asarray(after.actual), np.asarray(before.actual)
-        if (differ := _differing_elements(previous, actual, before.expected)).any():
-            dtype = before.expected.dtype
-            yield location.locate(second, before.name, PROBLEM, differ, actual, previous, dtype, measured=False)
+    for first_value, second_value in zip(first.values, second.values, strict=True):
+        actual, previous = np.asarray(second_value.actual), np.asarray(first_value.actual)
+        if (differ := _differing_elements(previous, actual, first_value.expected)).any():
+            dtype = first_value.expected.dtype
+            yield location.locate(second, first_value.name, PROBLEM, differ, actual, previous, dtype, measured=False)
 
 
-def _differing_elements(before: NDArray[Any], after: NDArray[Any], expected: Expected) -> NDArray[np.bool_]:
-    """Return a mask of the specified elements whose bits differ."""
-    differ = location.bits_differ(before, after)
+def _differing_elements(
+    first_elements: NDArray[Any], second_elements: NDArray[Any], expected: Expected
+) -> NDArray[np.bool_]:
+    """Return a mask of the specified elements whose bits differ between two calls."""
+    differ = location.bits_differ(first_elements, second_elements)
     return differ if expected.specified is None else differ & expected.specified.reshape(differ.shape)
 
 

@@ -75,17 +75,17 @@ def check(run: CallRecord) -> CheckResult:
     comparisons = [result.compare() for result in results]
     pairs = zip(results, comparisons, strict=True)
     problems = [problem for result, comparison in pairs for problem in _find_problems(run, result, comparison)]
-    known = [comparison for comparison in comparisons if comparison is not None]
+    comparable = [comparison for comparison in comparisons if comparison is not None]
     ratios = [math.inf if comparison is None else _largest_ratio(comparison) for comparison in comparisons]
-    flushed = sum(comparison.flushed for comparison in known)
+    flushed = sum(comparison.flushed for comparison in comparable)
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
     return CheckResult(
         check="values",
         passed=not problems,
         message="; ".join(text for text, _ in problems) or note,
         ratio=max((ratio for ratio in ratios if ratio is not None), default=None),
-        rms=max((comparison.rms for comparison in known if comparison.rms is not None), default=None),
-        errors=tuple(comparison.errors for comparison in known if comparison.errors is not None),
+        rms=max((comparison.rms for comparison in comparable if comparison.rms is not None), default=None),
+        errors=tuple(comparison.errors for comparison in comparable if comparison.errors is not None),
         differences=tuple(place for _, place in problems if place is not None)[: location.MAX_LOCATIONS],
     )
 
@@ -93,7 +93,13 @@ def check(run: CallRecord) -> CheckResult:
 def _find_problems(
     run: CallRecord, result: _ComparableResult, comparison: ResultComparison | None
 ) -> Iterator[tuple[str, Difference | None]]:
-    """Yield each problem of a result, and its place; None for problems that have no place or the same place."""
+    """Yield each problem of a result, and its place; None for problems that have no place or the same place.
+
+    Args:
+        run: the record of the call.
+        result: the result.
+        comparison: the comparison of the elements; None if there are more or fewer elements than expected.
+    """
     if comparison is None:
         yield f"{result.name} has {result.actual.size} elements, expected {result.expected.values.size}", None
         return
@@ -102,9 +108,9 @@ def _find_problems(
         yield _describe(place), place
     if comparison.errors is not None and comparison.exceeds_rms_limit:
         limit = comparison.errors.limit
-        far = f"have errors above {limit:.3g} {'unit' if limit == 1 else 'units'}"
+        text = f"have errors above {limit:.3g} {'unit' if limit == 1 else 'units'}"
         is_located = comparison.is_wrong.any()
-        outliers = None if is_located else _locate_wrong(run, result, _outliers(result, limit), far)
+        outliers = None if is_located else _locate_wrong(run, result, _outliers(result, limit), text)
         yield f"the errors of {result.name} have {comparison.errors.describe_excess()}", outliers
 
 
@@ -116,7 +122,14 @@ def _largest_ratio(comparison: ResultComparison) -> float | None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _ComparableResult:
-    """A result of a call with a single valid value: actual and expected elements, and the strides of its tensor."""
+    """A result of a call with a single valid value.
+
+    Attributes:
+        name: the name of the result.
+        actual: the actual elements.
+        expected: the expected result.
+        strides: the strides of the result's tensor; empty for a number.
+    """
 
     name: str
     actual: NDArray[Any]
@@ -182,7 +195,10 @@ def _select_specified(expected: Expected, is_specified: Mask) -> Expected:
 
 
 def _compare_elements(actual: NDArray[Any], expected: Expected) -> ResultComparison:
-    """Compare all elements of a result, within the budget or exactly; accept flushed subnormal numbers."""
+    """Return the comparison of all elements of a result, within the budget or exactly.
+
+    Subnormal numbers that are flushed as the standard permits count as correct.
+    """
     if expected.budget is None and expected.dtype in COMPONENT:
         return _compare_parts(actual, expected)
     if expected.values.dtype.kind not in "fc":
@@ -199,8 +215,8 @@ def _compare_elements(actual: NDArray[Any], expected: Expected) -> ResultCompari
         return ResultComparison(is_wrong=is_wrong & ~flushed, flushed=int(flushed.sum()))
     actual = actual.astype(np.complex128 if actual.dtype.kind == "c" else np.float64)
     units = _errors_in_units(actual, expected)
-    far = units > 1
-    flushed = far & _is_flushed(actual, expected) if far.any() else far
+    exceeds_budget = units > 1
+    flushed = exceeds_budget & _is_flushed(actual, expected) if exceeds_budget.any() else exceeds_budget
     if flushed.any():
         units = np.where(flushed, 0, units)
     return ResultComparison(
@@ -212,7 +228,7 @@ def _compare_elements(actual: NDArray[Any], expected: Expected) -> ResultCompari
 
 
 def _compare_parts(actual: NDArray[Any], expected: Expected) -> ResultComparison:
-    """Compare real and imaginary parts of an exact complex result separately, ignoring the signs of zero parts."""
+    """Return the comparison of an exact complex result, part by part; the signs of zero parts are ignored."""
 
     def compare_part(part: Any) -> ResultComparison:
         """Compare the real or the imaginary parts, which `part` extracts."""
@@ -225,7 +241,7 @@ def _compare_parts(actual: NDArray[Any], expected: Expected) -> ResultComparison
 
 
 def _to_result_type(values: NDArray[Any], expected: Expected) -> NDArray[Any]:
-    """Convert values to the element type of the expected result."""
+    """Return values in the element type of the expected result."""
     with np.errstate(all="ignore"):
         return values.astype(to_numpy(expected.dtype))
 
@@ -371,7 +387,14 @@ def _rounding_errors(units: FloatArray, expected: Expected) -> RoundingErrors | 
 
 
 def _locate_wrong(run: CallRecord, result: _ComparableResult, is_wrong: Mask, problem: str) -> Difference:
-    """Describe the elements of a result that `is_wrong` selects, of which `problem` is the predicate."""
+    """Return where the wrong elements of a result are.
+
+    Args:
+        run: the record of the call.
+        result: the result.
+        is_wrong: the mask of the elements.
+        problem: what is wrong with them, as the predicate of a sentence, such as "are wrong".
+    """
     expected = result.expected
     budget = None if expected.budget is None else expected.budget.limit
     return location.locate(
@@ -391,8 +414,8 @@ def _locate_wrong(run: CallRecord, result: _ComparableResult, is_wrong: Mask, pr
 def _outliers(result: _ComparableResult, limit: float) -> Mask:
     """Return a mask of the elements whose errors exceed the limit of the root mean square, in units."""
     expected = result.expected
-    far = _errors_in_units(result.shaped.astype(expected.values.dtype), expected) > limit
-    return far if expected.specified is None else far & expected.specified
+    is_outlier = _errors_in_units(result.shaped.astype(expected.values.dtype), expected) > limit
+    return is_outlier if expected.specified is None else is_outlier & expected.specified
 
 
 def _describe(place: Difference) -> str:

@@ -76,8 +76,10 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
             continue  # cases that were not selected say nothing about the vendor; the note states their number
         cases = comparison.cases_with(change)
         for case in cases[:MAX_LISTED]:
-            was, now = (verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after))
-            yield f"{change}: {case.id}: {was} → {now} {case.message}".rstrip()
+            was, current = (
+                verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after)
+            )
+            yield f"{change}: {case.id}: {was} → {current} {case.message}".rstrip()
         yield from _render_omitted_count(len(cases))
     for accuracy in comparison.less_accurate[:MAX_LISTED]:
         yield f"less accurate: {accuracy.id}: {accuracy.before:.3g} → {accuracy.after:.3g} of its budget"

@@ -34,13 +34,13 @@ def evaluate(cases: Path, results: Path, options: tuple[str, ...]) -> None:
     from diopi_test.target.results import TargetResults
 
     try:
-        header, found = BundleHeader(cases), TargetResults(results)
+        header, target_results = BundleHeader(cases), TargetResults(results)
         words = _selecting_words(cases, header.selection)
     except TargetFileError as error:
         raise UnusableError(str(error)) from error
-    if header.identity != found.identity:
+    if header.identity != target_results.identity:
         raise UnusableError(f"{results} has the results of another bundle than {cases}")
-    if not found.is_complete:
+    if not target_results.is_complete:
         text = f"{results} is incomplete: the runner did not reach the end of {cases}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     words = [*words, "--vendor", str(results), *options]

@@ -1,4 +1,7 @@
-"""The checks of `diopi-test doctor`. A package is imported only after the check that it is installed."""
+"""The checks of `diopi-test doctor`. A package is imported only after the check that it is installed.
+
+Each function `_python` to `_memory` checks one part of the installation, and returns or yields the results.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,14 @@ class State(StrEnum):
 @final
 @dataclass(frozen=True, kw_only=True)
 class InstallationCheck:
-    """The result of checking one part of the installation, with advice if there is something to do."""
+    """The result of checking one part of the installation.
+
+    Attributes:
+        state: whether the part is usable.
+        subject: the name of the part, as the command prints it.
+        details: the version, the path or the problem.
+        advice: what to do; empty if there is nothing to do.
+    """
 
     state: State
     subject: str
@@ -80,24 +90,24 @@ def examine(vendors: Sequence[str] = ()) -> Iterator[InstallationCheck]:
 
 def _python() -> InstallationCheck:
     """Check that the version of Python is supported."""
-    found = f"{platform.python_version()}, {sys.executable}"
+    details = f"{platform.python_version()}, {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:  # pragma: no cover - nothing here runs on it
         return InstallationCheck(
-            state=State.missing, subject="Python", details=found, advice="install Python 3.11 or later"
+            state=State.missing, subject="Python", details=details, advice="install Python 3.11 or later"
         )
-    return InstallationCheck(state=State.ok, subject="Python", details=found)
+    return InstallationCheck(state=State.ok, subject="Python", details=details)
 
 
 def _packages() -> Iterator[InstallationCheck]:
     """Check the versions of the required packages and of the packages of each optional group (extra)."""
     try:
-        needed = requires("diopi") or []
+        required = requires("diopi") or []
         from packaging.requirements import Requirement
     except (PackageNotFoundError, ImportError) as error:
         details = f"the installation of diopi is incomplete: {error}"
         yield InstallationCheck(state=State.missing, subject="packages", details=details, advice="pip install .")
         return
-    requirements = [Requirement(text) for text in needed]
+    requirements = [Requirement(text) for text in required]
     found: list[str] = []
     for requirement in requirements:
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
@@ -113,33 +123,33 @@ def _packages() -> Iterator[InstallationCheck]:
                 advice=f"pip install '{requirement}'",
             )
     yield InstallationCheck(state=State.ok, subject="packages", details=", ".join(found))
-    for extra, use in EXTRAS.items():
+    for extra_name, use in EXTRAS.items():
         packages = [
             (requirement.name, *_compare_installed(requirement.name, requirement.specifier))
             for requirement in requirements
-            if _belongs_to_extra(requirement, extra) and requirement.name != "diopi"
+            if _belongs_to_extra(requirement, extra_name) and requirement.name != "diopi"
         ]
         details = ", ".join(f"{name} {installed}" for name, installed, _ in packages)
         is_complete = all(is_suitable for *_, is_suitable in packages)
-        advice = "" if is_complete else f"for {use}: pip install 'diopi[{extra}]'"
+        advice = "" if is_complete else f"for {use}: pip install 'diopi[{extra_name}]'"
         yield InstallationCheck(
-            state=State.ok if is_complete else State.note, subject=f"extra {extra}", details=details, advice=advice
+            state=State.ok if is_complete else State.note, subject=f"extra {extra_name}", details=details, advice=advice
         )
 
 
-def _belongs_to_extra(requirement: Requirement, extra: str) -> bool:
+def _belongs_to_extra(requirement: Requirement, extra_name: str) -> bool:
     """Return whether a requirement of the package is installed with this extra, and not without it."""
     marker = requirement.marker
-    return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
+    return marker is not None and marker.evaluate({"extra": extra_name}) and not marker.evaluate({"extra": ""})
 
 
-def _compare_installed(name: str, wanted: SpecifierSet) -> tuple[str, bool]:
+def _compare_installed(name: str, specifier: SpecifierSet) -> tuple[str, bool]:
     """Return the installed version of a package, and whether the specifier accepts it."""
     try:
-        found = version(name)
+        installed = version(name)
     except PackageNotFoundError:
         return "not installed", False
-    return found, wanted.contains(found.partition("+")[0], prereleases=True)
+    return installed, specifier.contains(installed.partition("+")[0], prereleases=True)
 
 
 def _compiler() -> Iterator[InstallationCheck]:
@@ -180,15 +190,15 @@ def _vendors(named: Sequence[str]) -> Iterator[InstallationCheck]:
     """Check the named vendors, or else all registered vendors."""
     from diopi_impl.plugins import ENTRY_POINT_GROUP
 
-    known = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
-    if not known and not named:
+    registered = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
+    if not registered and not named:
         yield InstallationCheck(
             state=State.missing,
             subject="vendors",
             details="no vendor is registered, not even jax_cpu",
             advice="pip install .",
         )
-    for name in named or known:
+    for name in named or registered:
         yield _vendor(name)
 
 
@@ -284,5 +294,5 @@ def _memory() -> Iterator[InstallationCheck]:
 
 
 def _gib(size: int) -> str:
-    """Write a number of bytes in GiB."""
+    """Return a number of bytes in GiB as text."""
     return f"{size / 2**30:.1f} GiB"

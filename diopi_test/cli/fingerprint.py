@@ -37,13 +37,13 @@ def fingerprint(vendor: str, json_file: Path | None, declare: bool, check: bool,
         raise click.UsageError("--json writes the fingerprint: use it without --declare and --check")
     if numerics is not None and not check:
         raise click.UsageError("--numerics names the declaration that --check checks: use it with --check")
-    found = _find_vendor(vendor)
+    found_vendor = _find_vendor(vendor)
     if declare:
-        click.echo(_measure(found).to_toml(), nl=False)
+        click.echo(_measure(found_vendor).to_toml(), nl=False)
     elif check:
-        _check(found, numerics)
+        _check(found_vendor, numerics)
     else:
-        _print_fingerprint(found, json_file)
+        _print_fingerprint(found_vendor, json_file)
 
 
 def _print_fingerprint(vendor: BaseVendor, json_file: Path | None) -> None:
@@ -63,7 +63,7 @@ def _print_fingerprint(vendor: BaseVendor, json_file: Path | None) -> None:
 
 
 def _measure(vendor: BaseVendor) -> MeasuredNumerics:
-    """Probe a vendor for each field of a declaration; `_print_fingerprint` probes single functions instead."""
+    """Return the measured fields of a declaration; `_print_fingerprint` probes single functions instead."""
     from diopi_test.fingerprint.numerics import measure_numerics
     from diopi_test.fingerprint.numerics.measurement import MEASUREMENTS
 

@@ -109,11 +109,17 @@ def fuzz(
     with _convert_errors():
         writer.check_is_new()
         command_line_waivers = Waivers.read(waivers)
-        known = _read_known_failures(failed_in)
+        known_failures_by_function = _read_known_failures(failed_in)
         with TrialRunner(vendor, timeout, None if numerics is None else find_numerics(numerics)) as trials:
             description = trials.describe()
             deadline = time.monotonic() + 60 * minutes
-            search = Search(trials=trials, seed=seed, deadline=deadline, report=partial(_report, writer), known=known)
+            search = Search(
+                trials=trials,
+                seed=seed,
+                deadline=deadline,
+                report=partial(_report, writer),
+                known=known_failures_by_function,
+            )
             search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
     options = ["--vendor", vendor, *([] if numerics is None else ["--numerics", numerics])]
@@ -137,7 +143,7 @@ def _report(writer: FindingsWriter, finding: FuzzFinding) -> None:
 
 @contextmanager
 def _convert_errors() -> Iterator[None]:
-    """Convert the errors of a search to command-line errors with the right exit status."""
+    """Return a context manager that converts the errors of a search to command-line errors with exit statuses."""
     from diopi_impl import VendorError, VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.reporting.reading import ReportError

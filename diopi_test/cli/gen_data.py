@@ -59,15 +59,19 @@ def gen_data(
         )
         try:
             generated = generate.generate(functions, level, folder, spread, advance(generating), list_cases, seed)
-            found = find_non_discriminating_cases(functions, level, folder, spread, advance(examining), seed)
+            non_discriminating = find_non_discriminating_cases(
+                functions, level, folder, spread, advance(examining), seed
+            )
         except (BaselineError, OSError) as error:
             raise click.ClickException(str(error)) from error
     up_to_date = f"{pluralize(len(functions), 'function')} {'is' if len(functions) == 1 else 'are'} up to date"
     console.print(
         f"generated {pluralize(generated, 'case')}; {up_to_date} in {folder}", highlight=False, soft_wrap=True
     )
-    for finding in found:
+    for finding in non_discriminating:
         console.print(f"non-discriminating: {finding}", markup=False, highlight=False, soft_wrap=True)
-    console.print(pluralize(len({finding.case for finding in found}), "non-discriminating case"), highlight=False)
+    console.print(
+        pluralize(len({finding.case for finding in non_discriminating}), "non-discriminating case"), highlight=False
+    )
     if seed is not None:
         console.print(f"order of --shuffle {seed}", highlight=False)

@@ -43,7 +43,7 @@ _db_option = click.option(
 
 
 def _filter_options(command: F) -> F:
-    """Add the options that select runs by vendor and level."""
+    """Return a command with the options that select runs by vendor and level."""
     command = click.option("--level", default="", metavar="NAME", help="Only runs of this level.")(command)
     return click.option("--vendor", default="", metavar="NAME", help="Only runs of the vendor with this name.")(command)
 
@@ -65,12 +65,12 @@ def add(logs: tuple[Path, ...], db: Path | None, device: str, driver: str, commi
     from diopi_test.reporting.history.entry import cause_entries, complete_origin
 
     reports = [(path, read_report(path)) for path in logs]
-    with _opened(db or default_path(), create=True) as found:
+    with _opened(db or default_path(), create=True) as database:
         for path, report in reports:
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="microseconds")
             origin = complete_origin(report, changed, device=device, driver=driver, commit=commit)
             console.print(
-                f"{found.add(report, origin, cause_entries(report))}: {path}",
+                f"{database.add(report, origin, cause_entries(report))}: {path}",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -90,9 +90,9 @@ def list_runs(db: Path | None, vendor: str, level: str) -> None:
     table = Table(box=None)
     for title in ("run", "started (UTC)", "vendor", "level", "device", "commit", "passed", "failed", "took", "status"):
         table.add_column(title, overflow="fold")
-    with _opened(db or default_path()) as found:
-        for number, entry in found.runs(vendor, level).items():
-            verdicts = found.verdicts(number)
+    with _opened(db or default_path()) as database:
+        for number, entry in database.runs(vendor, level).items():
+            verdicts = database.verdicts(number)
             failed = sum(count for verdict, count in verdicts.items() if verdict in UNSUCCESSFUL)
             numbers = (
                 f"{verdicts.get('passed', 0):,}",
@@ -123,8 +123,8 @@ def show(run: int | None, db: Path | None, vendor: str, level: str, language: st
     from diopi_test.reporting.history.trends import read_series
     from diopi_test.reporting.html.history import render_history
 
-    with _opened(db or default_path()) as found:
-        all_series = read_series(found, vendor, level)
+    with _opened(db or default_path()) as database:
+        all_series = read_series(database, vendor, level)
     if run is not None:
         lines = _run_lines(_find_run(all_series, run))
     else:
@@ -155,8 +155,8 @@ def _opened(path: Path, *, create: bool = False) -> Any:
     @contextmanager
     def opened() -> Iterator[History]:
         try:
-            with History.opened(path, create=create) as found:
-                yield found
+            with History.opened(path, create=create) as database:
+                yield database
         except HistoryError as error:
             raise UnusableError(str(error)) from error
 
@@ -209,7 +209,7 @@ def _trend_lines(series: Series) -> Iterator[str]:
 
 
 def _describe_state(trend: CauseTrend) -> str:
-    """Describe the state of a cause, such as "present on 1 of 2 devices"."""
+    """Return the state of a cause as text, such as "present on 1 of 2 devices"."""
     state, states = trend.state.replace("_", " "), list(trend.states.values())
     return state if len({*states}) == 1 else f"{state} on {states.count(trend.state)} of {len(states)} devices"
 

@@ -60,7 +60,7 @@ def import_config(files: tuple[Path, ...], output: Path, pattern: str) -> None:
 
     try:
         with console.status("reading") as status:
-            imported = import_files(files, output, lambda *done: _show_progress(status, *done), pattern)
+            imported = import_files(files, output, lambda *progress: _show_progress(status, *progress), pattern)
     except (SourceError, FileExistsError) as error:
         raise click.UsageError(str(error)) from error
     except (BaselineError, OSError) as error:
@@ -71,14 +71,21 @@ def import_config(files: tuple[Path, ...], output: Path, pattern: str) -> None:
     sys.exit(3 if imported.internal else 1 if imported.not_translated else 0)
 
 
-def _show_progress(status: Status, done: int, total: int, name: str) -> None:
-    """Show how many entries are translated: in the last line of a terminal, else in a few separate lines."""
+def _show_progress(status: Status, count: int, total: int, name: str) -> None:
+    """Show how many entries are translated: in the last line of a terminal, else in a few separate lines.
+
+    Args:
+        status: the last line of the terminal.
+        count: the number of entries that are translated.
+        total: the number of all entries.
+        name: the name of the latest entry.
+    """
     from rich.markup import escape
 
-    line = f"{done} of {total} entries: {name}"
+    line = f"{count} of {total} entries: {name}"
     if console.is_terminal:
         status.update(escape(line))
-    elif done and total >= PARTS and done % (total // PARTS) == 0:
+    elif count and total >= PARTS and count % (total // PARTS) == 0:
         _print_line(line)
 
 

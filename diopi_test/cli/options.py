@@ -103,19 +103,19 @@ def complete_names(known: Callable[[], Iterable[str]], *, files: bool = False) -
 
     def complete(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem]:
         prefix = EXCLUSION_PREFIX if incomplete.startswith(EXCLUSION_PREFIX) else ""
-        found = [
+        items = [
             CompletionItem(prefix + name)
             for name in known()
             if name.startswith(incomplete.removeprefix(EXCLUSION_PREFIX))
         ]
-        return found or ([CompletionItem(incomplete, type="file")] if files else [])
+        return items or ([CompletionItem(incomplete, type="file")] if files else [])
 
     return complete
 
 
 @contextmanager
 def convert_selection_errors() -> Iterator[None]:
-    """Convert an invalid selection to a usage error."""
+    """Return a context manager that converts an invalid selection to a usage error."""
     try:
         yield
     except SelectionError as error:
@@ -134,7 +134,7 @@ def _rename_vendor(context: click.Context, option: click.Parameter, name: str) -
 
 
 def torch_setup_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option `--torch-setup` to a command; its value becomes a part of the parameter `vendor`."""
+    """Return a command with the option `--torch-setup`; its value becomes a part of the parameter `vendor`."""
 
     @wraps(command)
     def with_setup(*arguments: Any, vendor: str, torch_setup: str | None, **options: Any) -> Any:

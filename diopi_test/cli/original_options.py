@@ -17,8 +17,8 @@ def _function_options(name: str) -> str:
 
     if name in ("all", "all_ops"):
         return "omit it: a run covers all functions by default"
-    found = [meaning.prototype.name for meaning in meanings(name)] or similar_functions(name)
-    chosen = " ".join(f"--function {function}" for function in dict.fromkeys(found))
+    names = [meaning.prototype.name for meaning in meanings(name)] or similar_functions(name)
+    chosen = " ".join(f"--function {function}" for function in dict.fromkeys(names))
     return f"use {chosen or '--function NAME'}; `diopi-test list` shows the names"
 
 
@@ -110,7 +110,12 @@ def explain_original_options(*, excluded_options: Collection[str] = ()) -> Calla
 
 
 def _option(word: str, explain: Callable[[str], str]) -> Callable[[F], F]:
-    """Return a decorator that adds a hidden option of the original suite. Its use is an error that gives advice."""
+    """Return a decorator that adds a hidden option of the original suite. Its use is an error that gives advice.
+
+    Args:
+        word: the option, such as `--fname`.
+        explain: returns the advice for the value of the option.
+    """
     callback = _reject(word, explain)
     if word in OPTIONS_WITH_OPTIONAL_VALUE:
         return click.option(word, expose_value=False, hidden=True, is_flag=False, flag_value="", callback=callback)
@@ -118,7 +123,12 @@ def _option(word: str, explain: Callable[[str], str]) -> Callable[[F], F]:
 
 
 def _reject(word: str, explain: Callable[[str], str]) -> Callable[[click.Context, click.Parameter, str | None], None]:
-    """Return the callback of an option, which raises a usage error with advice if the option is used."""
+    """Return the callback of an option, which raises a usage error with advice if the option is used.
+
+    Args:
+        word: the option.
+        explain: returns the advice for the value of the option.
+    """
 
     def callback(context: click.Context, option: click.Parameter, value: str | None) -> None:
         if value is not None:

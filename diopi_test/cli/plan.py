@@ -113,12 +113,12 @@ def _stage_lines(stage: Stage, sentences: Mapping[str, str], *, is_first: bool) 
         return
     tested = [entry for entry in stage.obstacles if entry.obstacle.kind.name != "not_run"]
     untested = len(stage.obstacles) - len(tested)
-    then = "" if is_first else "then "
+    prefix = "" if is_first else "then "
     condition = f", if {pluralize(untested, 'untested function passes', 'untested functions pass')}" if untested else ""
     if tested:
-        yield f"{then}{_count_kinds(tested)} {'unlocks' if len(tested) == 1 else 'unlock'} {networks}{condition}:"
+        yield f"{prefix}{_count_kinds(tested)} {'unlocks' if len(tested) == 1 else 'unlock'} {networks}{condition}:"
     else:
-        yield f"{then}{networks} {'works' if len(stage.networks) == 1 else 'work'}{condition}:"
+        yield f"{prefix}{networks} {'works' if len(stage.networks) == 1 else 'work'}{condition}:"
     for entry in stage.obstacles:
         yield f"  {_describe(entry)}{sentences.get(entry.obstacle.name, '')}"
 
@@ -131,7 +131,7 @@ def _count_kinds(obstacles: Sequence[PlannedObstacle]) -> str:
 
 
 def _describe(entry: PlannedObstacle) -> str:
-    """Describe an obstacle in one line: how to remove it, and how much it blocks."""
+    """Return a line about an obstacle: how to remove it, and how much it blocks."""
     blocked = (
         pluralize(len(entry.networks), "network"),
         pluralize(entry.cases, "case"),

@@ -53,17 +53,17 @@ def report(
     from diopi_test.reporting.reading import with_fail_on
     from diopi_test.results.report import show
 
-    found = read_report(source)
+    content = read_report(source)
     if fail_on is not None:
-        found = with_fail_on(found, fail_on)
+        content = with_fail_on(content, fail_on)
     if json_file is not None:
-        write_report(json_file, to_json(found))
+        write_report(json_file, to_json(content))
     if junit_file is not None:
-        write_report(junit_file, junit(found))
+        write_report(junit_file, junit(content))
     if markdown_file is not None:
-        write_report(markdown_file, markdown.render_report(found, durations))
+        write_report(markdown_file, markdown.render_report(content, durations))
     if html_file is not None:
-        write_report(html_file, html.render_report(found, language, docs))
+        write_report(html_file, html.render_report(content, language, docs))
     if json_file is junit_file is markdown_file is html_file is None:
-        show(found, console, durations)
-    sys.exit(found.exit_status)
+        show(content, console, durations)
+    sys.exit(content.exit_status)

@@ -218,10 +218,10 @@ def run(
 
 def _require_memory(options: RunOptions) -> None:
     """Raise click.UsageError if this machine does not have the memory that huge cases need."""
-    memory, needed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), options.workers * HUGE_MEMORY
-    if options.huge and not options.dask and memory < needed:
+    memory, least = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), options.workers * HUGE_MEMORY
+    if options.huge and not options.dask and memory < least:
         raise click.UsageError(
-            f"--huge with {pluralize(options.workers, 'worker')} needs {needed >> 30} GiB of memory, but this machine "
+            f"--huge with {pluralize(options.workers, 'worker')} needs {least >> 30} GiB of memory, but this machine "
             f"has {memory >> 30} GiB; use fewer workers (-n), or leave out --huge"
         )
 
@@ -277,7 +277,7 @@ def _select_affected(options: RunOptions, functions: tuple[str, ...], since: Pat
 
 @contextmanager
 def _convert_errors() -> Iterator[None]:
-    """Convert the errors of a run to command-line errors with the right exit status."""
+    """Return a context manager that converts the errors of a run to command-line errors with the right exit status."""
     from diopi_impl import NumericsError, VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.results.log import LogError, LogExistsError
@@ -351,7 +351,17 @@ def _read_words_to_resume(log: Path, command: str, folder: str) -> list[str]:
 
 
 def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: int) -> None:
-    """Show the command of a log, and run it again in its folder for the remaining cases."""
+    """Show the command of a log, and run it again in its folder for the remaining cases.
+
+    Args:
+        log: the log of the interrupted run.
+        json_file: the file for the report; None for none.
+        options: the options, of which only the number of workers and the cluster replace those of the log.
+        durations: the number of slow functions to list.
+
+    Raises:
+        LogError: The log can't be resumed, or its folder can't be used.
+    """
     from diopi_test.results.log import LogError
     from diopi_test.run.output import printable
     from diopi_test.run.recorder import LogContent
@@ -368,8 +378,8 @@ def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: i
     except OSError as error:
         raise LogError(f"the folder of the run in {log} can't be used: {error}") from error
     durations_words = ["--durations", str(durations)]
-    more = ["-n", str(options.workers), *cluster, *output, *durations_words, "--log", str(log), "--resumed"]
-    run.main([*words, *more], standalone_mode=False)
+    added_words = ["-n", str(options.workers), *cluster, *output, *durations_words, "--log", str(log), "--resumed"]
+    run.main([*words, *added_words], standalone_mode=False)
 
 
 def _execute(

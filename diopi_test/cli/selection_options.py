@@ -71,7 +71,13 @@ def _parse_value(parse: Callable[[Any], C]) -> Callable[[click.Context, click.Pa
 
 
 def _names_option(option: str, variable: str, noun: str) -> Callable[[F], F]:
-    """Return an option for names, which can be repeated."""
+    """Return a decorator that adds an option for names, which can be repeated.
+
+    Args:
+        option: the name of the option, such as `--function`.
+        variable: the name of the command's parameter.
+        noun: what the option names, for the help.
+    """
     text = f"Only this {noun}, or with no-NAME all but this one. Can be repeated."
     complete = complete_names(_KNOWN_NAMES[variable])
     callback = _replace_former_classes if variable == "classes" else None

@@ -44,13 +44,13 @@ def waive(report: Path, cause: str | None, reason: str, output: Path | None) -> 
 
     if reason and cause is None:
         raise click.UsageError("--reason requires --cause: a reason describes a single defect")
-    found = read_report(report)
+    content = read_report(report)
     if cause is not None:
-        _waive_cause(found, _resolve_cause(found, cause), reason, output)
+        _waive_cause(content, _resolve_cause(content, cause), reason, output)
         return
     if output is not None and output.is_file():
         raise click.UsageError(f"{output} exists and may contain reasons; pass the name of a new file")
-    text = draft(found)
+    text = draft(content)
     if not text:
         console.print("no case failed: there is nothing to waive")
     elif output is None:
@@ -61,15 +61,15 @@ def waive(report: Path, cause: str | None, reason: str, output: Path | None) -> 
 
 def _resolve_cause(report: Report, text: str) -> str:
     """Return the ID of the cause that begins with a text; raise click.UsageError unless there is exactly one."""
-    known = list(dict.fromkeys(case.cause for case in report.cases if case.cause))
-    if not known:
+    causes = list(dict.fromkeys(case.cause for case in report.cases if case.cause))
+    if not causes:
         raise click.UsageError(f"--cause: {text!r} is unknown: the report has no causes, because no case failed")
-    found = [cause for cause in known if text and cause.startswith(text.lower())]
-    if not found:
-        raise click.UsageError(f"--cause: {describe_unknown(text, known, 'causes')}")
-    if len(found) > 1:
-        raise click.UsageError(f"--cause: {text!r} is ambiguous: {', '.join(map(repr, found))} begin with it")
-    return found[0]
+    matching = [cause for cause in causes if text and cause.startswith(text.lower())]
+    if not matching:
+        raise click.UsageError(f"--cause: {describe_unknown(text, causes, 'causes')}")
+    if len(matching) > 1:
+        raise click.UsageError(f"--cause: {text!r} is ambiguous: {', '.join(map(repr, matching))} begin with it")
+    return matching[0]
 
 
 def _waive_cause(report: Report, cause: str, reason: str, output: Path | None) -> None:
@@ -77,8 +77,8 @@ def _waive_cause(report: Report, cause: str, reason: str, output: Path | None) -
     from diopi_test.waivers.draft import ADVICE, draft_cause, head
 
     exists = output is not None and output.is_file()
-    known = _read_waivers(output) if output is not None and exists else []
-    entries = draft_cause(report, cause, reason, known)
+    existing = _read_waivers(output) if output is not None and exists else []
+    entries = draft_cause(report, cause, reason, existing)
     if not entries:
         console.print(f"every function with cause {cause} has a waiver: there is nothing to add", highlight=False)
         return
@@ -86,8 +86,8 @@ def _waive_cause(report: Report, cause: str, reason: str, output: Path | None) -
     if output is None:
         click.echo(text, nl=False)
         return
-    before = output.read_text("utf-8").rstrip("\n") if exists else head(report) + ("" if reason.strip() else ADVICE)
-    write_report(output, f"{before}\n\n{text}" if exists else f"{before}\n{text}")
+    beginning = output.read_text("utf-8").rstrip("\n") if exists else head(report) + ("" if reason.strip() else ADVICE)
+    write_report(output, f"{beginning}\n\n{text}" if exists else f"{beginning}\n{text}")
     kind = "waiver" if reason.strip() else "draft without a reason"
     number = pluralize(len(entries), kind, "" if reason.strip() else "drafts without a reason")
     console.print(f"{number} for cause {cause} added to {output}", highlight=False, markup=False, soft_wrap=True)

@@ -46,7 +46,7 @@ GRACE_SECONDS = 10.0
 
 
 def collective_case(function: Callable[[CollectivesBench], None]) -> Callable[[CollectivesBench], None]:
-    """Register a case under the name of the function."""
+    """Return the function unchanged, after registering it as a case under its name."""
     CASES[function.__name__] = function
     return function
 
@@ -144,7 +144,14 @@ class CollectivesBench:
 
     @contextmanager
     def communicator(self, members: list[int] | None = None) -> Iterator[int]:
-        """Create a communicator, and destroy it at the end of the `with` statement unless an exception ends it."""
+        """Create a communicator, and destroy it at the end of the `with` statement unless an exception ends it.
+
+        Args:
+            members: the ranks of the communicator in order; None for all ranks.
+
+        Yields:
+            The handle of the communicator.
+        """
         comm = self.create_communicator(members)
         yield comm
         self.call("diclCommDestroy", comm)
@@ -175,14 +182,14 @@ class CollectivesBench:
 
     @contextmanager
     def time_limit(self, seconds: float) -> Iterator[None]:
-        """Set the time limit of new ids and communicators during the `with` statement."""
-        before = os.environ.get(LIMIT_VARIABLE)
+        """Return a context manager in which new IDs and communicators have a time limit of `seconds`."""
+        previous = os.environ.get(LIMIT_VARIABLE)
         os.environ[LIMIT_VARIABLE] = f"{seconds:g}"
         yield
-        if before is None:
+        if previous is None:
             del os.environ[LIMIT_VARIABLE]
         else:
-            os.environ[LIMIT_VARIABLE] = before
+            os.environ[LIMIT_VARIABLE] = previous
 
     def await_failure(self, subject: str, comm: int, seconds: float) -> float:
         """Return the seconds until the communicator reports an error; raise RuntimeViolationError after `seconds`."""

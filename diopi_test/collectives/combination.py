@@ -86,14 +86,14 @@ def draw_elements(dtype: Dtype, size: int, rank: int, operation: str = "SUM") ->
 
 
 def _draw_reals(generator: np.random.Generator, size: int, operation: str) -> FloatArray:
-    """Draw `size` real numbers in float64, as `draw_elements` describes."""
+    """Return `size` random real numbers in float64, as `draw_elements` describes."""
     if operation == "PRODUCT":
         return generator.choice([-1.0, 1.0], size) * generator.uniform(0.5, 2, size)
     return generator.standard_normal(size)
 
 
 def combine_integers(inputs: Sequence[Elements], operation: str) -> Elements:
-    """Combine the elements of all ranks, integers or Booleans, with an operation; the result is exact."""
+    """Return the elements of all ranks, integers or Booleans, combined with an operation; the result is exact."""
     with np.errstate(all="ignore"):
         return np.asarray(reduce(INTEGER_OPERATIONS[operation], inputs))
 
@@ -114,19 +114,19 @@ def combine_reals(inputs: Sequence[Elements], operation: str, dtype: Dtype) -> t
         The result in float64, and the largest permitted error of each of its numbers. Both have shape `(n,)`, or
         `(2 n,)` for complex elements: real part, imaginary part, real part and so on.
     """
-    wide = np.stack([elements.astype(np.complex128 if dtype in COMPONENT else np.float64) for elements in inputs])
+    stacked = np.stack([elements.astype(np.complex128 if dtype in COMPONENT else np.float64) for elements in inputs])
     component = COMPONENT.get(dtype, dtype)
     if operation in ("MIN", "MAX"):
-        chosen = wide.min(0) if operation == "MIN" else wide.max(0)
+        chosen = stacked.min(0) if operation == "MIN" else stacked.max(0)
         return chosen, np.zeros(chosen.shape)
     if operation == "PRODUCT":
-        product = wide.prod(0)
+        product = stacked.prod(0)
         roundings = (len(inputs) - 1) * (2 if dtype in COMPONENT else 1)
         errors = np.abs(product) * format_of(component).epsilon / 2 * roundings
         budget = Budget.derive(_components(product), component, np.repeat(errors, _component_count(dtype)))
         return _components(product), budget.limit
     divisor = len(inputs) if operation == "AVG" else 1
-    parts = np.stack([_components(elements) for elements in wide])
+    parts = np.stack([_components(elements) for elements in stacked])
     total = parts.sum(0) / divisor
     terms = sum_terms(parts, 0) / divisor
     return total, Budget.derive(total, component, np.zeros(total.shape), stored=terms, is_sum=True).limit
@@ -153,8 +153,8 @@ def compare_reals(actual: Elements, expected: FloatArray, limits: FloatArray) ->
     Returns:
         A message about the first wrong number, with the count of wrong numbers; an empty text if all are right.
     """
-    wide = actual.astype(np.complex128 if np.iscomplexobj(actual) else np.float64)
-    received = _components(wide)
+    values = actual.astype(np.complex128 if np.iscomplexobj(actual) else np.float64)
+    received = _components(values)
     with np.errstate(all="ignore"):
         is_wrong = ~((np.abs(received - expected) <= limits) | (received == expected))
     is_wrong &= ~(np.isnan(received) & np.isnan(expected))

@@ -2,6 +2,8 @@
 
 They vary element types, operations, sizes and roots. Calls in place write the result to their input. A bench
 (`CollectivesBench`) is the access of a rank, which is one of the processes, to the collectives and to the other ranks.
+
+Every rank calls each case at the same time. The name of a case states what must be true.
 """
 
 from __future__ import annotations

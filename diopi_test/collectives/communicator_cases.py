@@ -1,4 +1,8 @@
-"""Cases of communicators: creation, names, several at once, and invalid arguments."""
+"""Cases of communicators: creation, names, several at once, and invalid arguments.
+
+Every rank, which is a process, calls each case with its bench (`CollectivesBench`) at the same time. The name of a
+case states what must be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +58,10 @@ def ranks_of_a_communicator_may_be_in_another_order(bench: CollectivesBench) -> 
 
 @collective_case
 def a_communicator_of_one_rank_works(bench: CollectivesBench) -> None:
-    for only in range(bench.ranks):
+    for member in range(bench.ranks):
         ids = bench.exchange(bench.client.create_unique_id().hex())
-        if bench.rank == only:
-            comm = bench.client.create_communicator(1, bytes.fromhex(ids[only]), 0, -1)
+        if bench.rank == member:
+            comm = bench.client.create_communicator(1, bytes.fromhex(ids[member]), 0, -1)
             check_sum(bench, "the sum over one rank", comm, 5, 5)
             bench.call("diclCommDestroy", comm)
 

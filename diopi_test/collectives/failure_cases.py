@@ -1,4 +1,8 @@
-"""Cases of ranks that are late, end, or make another call: an error within the time limit, and never a hang."""
+"""Cases of ranks that are late, end, or make another call: an error within the time limit, and never a hang.
+
+Every rank, which is a process, calls each case with its bench (`CollectivesBench`) at the same time. The name of a
+case states what must be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Cases of the calls that move elements: all element types, sizes and roots, in place and not, and meshes."""
+"""Cases of the calls that move elements: all element types, sizes and roots, in place and not, and meshes.
+
+Every rank, which is a process, calls each case with its bench (`CollectivesBench`) at the same time. The functions
+`_check_…` check a call with `size` elements per part, on the communicator `comm` and a stream. The `number` of a call
+selects a variant.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Cases of order: collectives and other work on streams, several communicators and streams at once."""
+"""Cases of order: collectives and other work on streams, several communicators and streams at once.
+
+Every rank, which is a process, calls each case with its bench (`CollectivesBench`) at the same time. The name of a
+case states what must be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 

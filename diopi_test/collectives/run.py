@@ -133,8 +133,8 @@ class RankGroup:
 
 def _merge(case: str, results: Mapping[int, tuple[Verdict, str]]) -> RuntimeOutcome:
     """Return the outcome of a case, from the verdict and the message of each rank."""
-    verdict = next(verdict for verdict in SEVERITY if any(verdict is found for found, _ in results.values()))
-    rank, message = next((rank, text) for rank, (found, text) in sorted(results.items()) if found is verdict)
+    verdict = next(verdict for verdict in SEVERITY if any(verdict is v for v, _ in results.values()))
+    rank, message = next((rank, text) for rank, (v, text) in sorted(results.items()) if v is verdict)
     return RuntimeOutcome(case=case, verdict=verdict, message=f"rank {rank}: {message}" if message else "")
 
 
