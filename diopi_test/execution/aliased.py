@@ -168,7 +168,17 @@ def _make_targets(prototype: Prototype) -> Iterator[tuple[str, Sharing]]:
 
 
 def _label(prototype: Prototype, name: str, relation: str, second_name: str) -> str:
-    """Return the label of a case in which a parameter shares memory with another one."""
+    """Return the label of a case in which a parameter shares memory with another one.
+
+    Args:
+        prototype: the prototype of the function.
+        name: the name of the parameter.
+        relation: the relation of both parameters, such as `is`.
+        second_name: the name of the other parameter.
+
+    Returns:
+        The label, which contains the names in C.
+    """
     c_names = {parameter.name: parameter.c_name for parameter in prototype.parameters}
     return f"{PREFIX}-{c_names[name]}-{relation}-{c_names.get(second_name, second_name)}"
 

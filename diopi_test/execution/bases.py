@@ -27,11 +27,11 @@ def find_bases(
     Returns:
         Pairs of the label of a derived case and the label of its base, in the order of `targets`.
     """
-    missing, found = dict(targets), {}
-    for case in cases if missing else ():
-        for label in [label for label, target in missing.items() if applies(case, target)]:
-            found[label] = case.label
-            del missing[label]
-        if not missing:
+    remaining, bases = dict(targets), {}
+    for case in cases if remaining else ():
+        for label in [label for label, target in remaining.items() if applies(case, target)]:
+            bases[label] = case.label
+            del remaining[label]
+        if not remaining:
             break
-    return [(label, found[label]) for label in targets if label in found]
+    return [(label, bases[label]) for label in targets if label in bases]

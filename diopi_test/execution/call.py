@@ -180,7 +180,7 @@ class Call:
         return partial(self._show_case_and_call, call) if is_case_taker(self.vendor) else call
 
     def _show_case_and_call(self, call: Callable[[], Error]) -> Error:
-        """Pass the case to a vendor that receives cases, then call the function."""
+        """Pass the case to a vendor that receives cases, then call the function and return its error code."""
         if is_case_taker(self.vendor):
             self.vendor.take_case(self.case)
         return call()

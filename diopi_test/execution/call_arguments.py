@@ -187,7 +187,7 @@ class CallArguments:
         return self._view_storage(name, second, overlap.shift)
 
     def _view_storage(self, name: str, value: BaselineTensor, shift: int) -> Tensor:
-        """Create the tensor of an argument in the common storage, after `shift` elements."""
+        """Return a new tensor for an argument in the common storage, after `shift` elements."""
         assert self._storage is not None, "the first of the arguments comes first in the call"
         storage, image = self._storage
         shape = value.values.shape
@@ -227,7 +227,17 @@ class CallArguments:
         )
 
     def _make_argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
-        """Create the tensor of an argument, in another layout if the mode is `relaid`, and record its initial bytes."""
+        """Return a new tensor for an argument, in another layout if the mode is `relaid`, and record its initial bytes.
+
+        Args:
+            name: the name of the parameter.
+            role: whether the call also writes the tensor.
+            argument: the elements and the layout.
+            expected: the expected result if the call writes the tensor, else None.
+
+        Returns:
+            The tensor.
+        """
         shape = argument.values.shape
         is_relaid = self._mode.relaid and role is Role.input
         place = self._placement(
@@ -237,7 +247,7 @@ class CallArguments:
         return self._record_initial(name, role, self._empty_tensor(name, shape, argument.dtype, place), image, expected)
 
     def _make_result(self, parameter: Parameter) -> Any:
-        """Create what the caller passes for a result: poisoned tensors, boxes, or None."""
+        """Return what the caller passes for a result: new poisoned tensors, boxes, or None."""
         expected = self._case.expected[parameter.name]
         if expected is None:
             return None
@@ -253,7 +263,7 @@ class CallArguments:
         return self._poisoned_tensor(parameter.name, expected)
 
     def _poisoned_tensor(self, name: str, expected: Expected) -> Tensor:
-        """Create a tensor for a result, filled with poison."""
+        """Return a new tensor for an expected result, filled with poison."""
         place = self._placement(expected.layout, expected.values.shape, expected.dtype)
         image = poisoned_array(place.storage_elements, expected.dtype)
         tensor = self._empty_tensor(name, expected.values.shape, expected.dtype, place)
@@ -264,7 +274,7 @@ class CallArguments:
         return _place_elements(layout, shape, SHIFT_BYTES // to_numpy(dtype).itemsize if self._mode.shifted else 0)
 
     def _empty_tensor(self, name: str, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
-        """Create an uninitialized tensor with this placement, in the memory that the parameter requires."""
+        """Return a new uninitialized tensor with this placement, in the memory that the parameter requires."""
         return Tensor.empty(
             self._context,
             shape,

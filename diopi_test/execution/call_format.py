@@ -183,8 +183,17 @@ class CallDecoder:
         return run
 
     def _record(self, document: Document, case: BaselineCase, expected: Mapping[str, Expected]) -> CallRecord:
-        """Return the record of a call, without a check for missing results."""
-        again = document.get("again")
+        """Return the record of a call, without a check for missing results.
+
+        Args:
+            document: the JSON document of the record.
+            case: the case that made the call.
+            expected: the expected results by name.
+
+        Returns:
+            The record.
+        """
+        repetition = document.get("again")
         return CallRecord(
             prototype=lookup(case.function),
             case=case,
@@ -204,12 +213,12 @@ class CallDecoder:
                 GeneratorRecord(name, (before[0], before[1]), (after[0], after[1]))
                 for name, before, after in document["generators"]
             ],
-            again=None if again is None else self.record(again, case),
+            again=None if repetition is None else self.record(repetition, case),
             other_draws={name: self.record(draw, case) for name, draw in document.get("other_draws", {}).items()},
         )
 
     def _tensor(self, document: Document, expected: Mapping[str, Expected]) -> TensorRecord:
-        """Return the record of a tensor."""
+        """Return the record of a tensor from its JSON document; `expected` contains the expected results by name."""
         name, before = document["name"], document["before"]
         return TensorRecord(
             name=name,

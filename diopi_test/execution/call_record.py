@@ -107,7 +107,14 @@ class TensorRecord:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ValueRecord:
-    """A number that the call returned by pointer; `before` is the input value if the function reads it."""
+    """A number that the call returned by pointer.
+
+    Attributes:
+        name: the name of the result.
+        actual: the number.
+        expected: the expected result.
+        before: the number in this place before the call if the function reads it; otherwise None.
+    """
 
     name: str
     actual: Any
@@ -118,7 +125,13 @@ class ValueRecord:
 @final
 @dataclass(frozen=True)
 class GeneratorRecord:
-    """The seed and offset of a generator before and after the call."""
+    """The seed and offset of a generator before and after the call.
+
+    Attributes:
+        name: the name of the parameter.
+        before: seed and offset before the call.
+        after: seed and offset after the call.
+    """
 
     name: str
     before: tuple[int, int]

@@ -16,7 +16,7 @@ MAX_TENSORS = 8
 
 
 def describe_tensor(dtype: Dtype, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> str:
-    """Describe a tensor, as in `float32 (3, 4), strides (1, 3), offset 5`. An offset of 0 is left out."""
+    """Return the description of a tensor, as in `float32 (3, 4), strides (1, 3), offset 5`; without an offset of 0."""
     shifted = f", offset {offset}" if offset else ""
     return f"{dtype.name} {tuple(shape)}, strides {tuple(strides)}{shifted}"
 
@@ -40,15 +40,15 @@ def describe_arguments(run: CallRecord) -> dict[str, str]:
 
 def _describe_argument(run: CallRecord, name: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the description of an argument, or of each tensor of an array."""
-    found = [record for record in run.tensors if record.name == name or record.name.startswith(f"{name}.")]
-    for record in found[:MAX_TENSORS]:
+    records = [record for record in run.tensors if record.name == name or record.name.startswith(f"{name}.")]
+    for record in records[:MAX_TENSORS]:
         yield record.name, describe_tensor(record.dtype, record.shape, record.strides, record.offset)
-    if len(found) > MAX_TENSORS:
-        yield f"{name}.…", f"{len(found)} tensors in all"
-    if not found and (recorded := _find_recorded_name(run, name)):
+    if len(records) > MAX_TENSORS:
+        yield f"{name}.…", f"{len(records)} tensors in all"
+    if not records and (recorded := _find_recorded_name(run, name)):
         yield name, f"the tensor of {recorded}"
         return
-    if not found and name in run.case.arguments:
+    if not records and name in run.case.arguments:
         yield name, describe_attribute(run.case.arguments[name])
 
 

@@ -54,7 +54,7 @@ def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
 
 
 def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
-    """Derive the case called `label` from `case`; raise KeyError if that is not possible."""
+    """Return the case called `label`, derived from `case`; raise KeyError if that is not possible."""
     prototype = lookup(case.function)
     change, parameter = _ignored_targets(prototype)[label]
     if not _can_derive(prototype, case, change, parameter):

@@ -119,9 +119,9 @@ def choose_members(
     """
     if not KINDS[label].mixes_functions:
         return list(map(convert, choose_stored_cases(file, count)))
-    siblings = (found for name in _sibling_names(file.function) if (found := open_file(name)) is not None)
+    siblings = (sibling for name in _sibling_names(file.function) if (sibling := open_file(name)) is not None)
     files = [file, *islice(siblings, SIBLING_COUNT)]
-    per_function = [list(map(convert, choose_stored_cases(found, 2))) for found in files]
+    per_function = [list(map(convert, choose_stored_cases(sibling, 2))) for sibling in files]
     smallest = [cases[0] for cases in per_function if cases]
     largest = [cases[-1] for cases in per_function if len(cases) > 1]
     return [*smallest, *largest][:count]

@@ -203,10 +203,12 @@ def _use_unknown_choice(prototype: Prototype, parameter: Parameter, case: Baseli
 
 def _omit_required_argument(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Pass NULL for an argument that this call requires."""
-    needed = _fact(parameter, facts.NeededWhere).argument
-    if not case.arguments[needed] or case.arguments[parameter.name] is None:
+    condition = _fact(parameter, facts.NeededWhere).argument
+    if not case.arguments[condition] or case.arguments[parameter.name] is None:
         return None
-    return Flaw(f"{parameter.c_name} is NULL although {needed} is {case.arguments[needed]}", {parameter.name: None})
+    return Flaw(
+        f"{parameter.c_name} is NULL although {condition} is {case.arguments[condition]}", {parameter.name: None}
+    )
 
 
 # Attributes and lengths that must agree with the size of an axis.

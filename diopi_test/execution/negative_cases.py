@@ -48,7 +48,12 @@ PREFIX = "negative"
 
 @dataclass(frozen=True)
 class NegativeCase:
-    """An invalid call and the reason why it is invalid."""
+    """An invalid call and the reason why it is invalid.
+
+    Attributes:
+        case: the case that makes the invalid call.
+        flaw: what is invalid, and the changed arguments.
+    """
 
     case: BaselineCase
     flaw: Flaw
@@ -76,7 +81,7 @@ def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list
 
 
 def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
-    """Derive the negative test called `label` from `case`; raise KeyError if that is not possible."""
+    """Return the negative test called `label`, derived from `case`; raise KeyError if that is not possible."""
     prototype = lookup(case.function)
     mutation, parameter = _mutation_targets(prototype)[label]
     flaw = _find_flaw(mutation, prototype, parameter, case)

@@ -146,7 +146,7 @@ def measure_copy_bandwidth(device: Device, nbytes: int = COPY_BYTES) -> float | 
 
 
 def _copy_seconds(context: Context, destination: int, source: int, nbytes: int) -> float:
-    """Return the seconds that a copy within the device takes."""
+    """Return the seconds that a copy of `nbytes` bytes within the device takes, between two addresses."""
     start = perf_counter()
     context.stream.d2d(destination, source, nbytes)
     context.stream.synchronize()

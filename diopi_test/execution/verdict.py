@@ -113,9 +113,12 @@ class CheckResult:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The verdict of a case with its check results; `message` gives the reason in one line unless it passed.
+    """The verdict of a case with its check results.
 
     Attributes:
+        verdict: the verdict.
+        message: the reason of the verdict in one line; empty if the case passed.
+        check_results: the results of all checks that were made.
         timing: the duration of the call; None unless the case passed and durations are measured.
         error_code: the name of the error code that a valid call returned; empty if it returned none.
         preceding_case: of a flaky case, the ID of the case that ran before it in the process in which it failed.

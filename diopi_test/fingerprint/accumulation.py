@@ -189,8 +189,8 @@ def width(sums: Sums, top: int) -> int | None:
         The number of bits; None if no sum is rounded for any number k of bits that the element type permits.
     """
     for k in range(1, min(top - sums.form.min_exponent, MOST_BITS) + 1):
-        small = np.ldexp(1.0, top - k)
-        if (sums(_rows_with(2.0**top, small, -(2.0**top))) != small).any():
+        term = np.ldexp(1.0, top - k)
+        if (sums(_rows_with(2.0**top, term, -(2.0**top))) != term).any():
             return k
     return None
 

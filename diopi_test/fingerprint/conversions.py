@@ -111,9 +111,12 @@ def measure_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) ->
     if wider.largest >= form.overflow:
         observations["too large"] = _describe_overflow(operator, source, target)
     if wider.subnormal <= form.subnormal:
-        small = subnormals(form)
+        subnormal_numbers = subnormals(form)
         observations["subnormal numbers"] = describe_flushing(
-            _convert(operator, small, source, target), small, flush_to_zero(small, target), target
+            _convert(operator, subnormal_numbers, source, target),
+            subnormal_numbers,
+            flush_to_zero(subnormal_numbers, target),
+            target,
         )
     return observations
 
@@ -141,14 +144,18 @@ def _describe_overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -
 
 
 def measure_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe whether a conversion to a floating-point type that represents all numbers keeps subnormal numbers."""
-    small = subnormals(FORMATS[source])
-    result = _convert(operator, small, source, target)
-    return {"subnormal numbers": describe_flushing(result, small, flush_to_zero(small, source), source)}
+    """Return whether a conversion to a floating-point type that represents all numbers keeps subnormal numbers."""
+    subnormal_numbers = subnormals(FORMATS[source])
+    result = _convert(operator, subnormal_numbers, source, target)
+    return {
+        "subnormal numbers": describe_flushing(
+            result, subnormal_numbers, flush_to_zero(subnormal_numbers, source), source
+        )
+    }
 
 
 def measure_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe how integers are rounded to a floating-point type that can't represent all of them."""
+    """Return how integers are rounded to a floating-point type that can't represent all of them."""
     return {"rounded": _describe_rounding(operator, source, target)}
 
 
@@ -253,7 +260,7 @@ def measure_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) 
 
 
 def measure_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe the conversion of numbers out of range from an integer type to another one."""
+    """Return how numbers out of range are converted from an integer type to another one."""
     limits, numbers_of_source = limits_of(target), limits_of(source)
     numbers = [
         number
@@ -265,7 +272,7 @@ def measure_between_integers(operator: ProbedOperator, source: Dtype, target: Dt
 
 
 def measure_to_bool(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Observe which numbers of a floating-point type are true; all numbers except zero should be."""
+    """Return which numbers of a floating-point type are true; all numbers except zero should be."""
     numbers = np.array([0.0, -0.0, 0.25, 1.0, -1.0, 256.0, FORMATS[source].subnormal, np.inf, np.nan])
     result = _convert(operator, numbers, source, target).astype(bool)
     mismatches = [

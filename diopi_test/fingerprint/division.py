@@ -1,4 +1,7 @@
-"""Probes of division: whether quotients are correctly rounded, or computed as products with a rounded inverse."""
+"""Probes of division: whether quotients are correctly rounded, or computed as products with a rounded inverse.
+
+Each function `measure…` receives the operator and an element type, and returns the observations in words, by name.
+"""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ def _share(holds: NDArray[np.bool_]) -> str:
 
 def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
     """Return a mask of the elements that are equal, including the sign of zero, or both NaN."""
-    same: NDArray[np.bool_] = (result == truth) & (np.signbit(result) == np.signbit(truth))
-    return same | (np.isnan(result) & np.isnan(truth))
+    is_same: NDArray[np.bool_] = (result == truth) & (np.signbit(result) == np.signbit(truth))
+    return is_same | (np.isnan(result) & np.isnan(truth))
 
 
 def find_truth(name: str, values: Floats, dtype: Dtype) -> Floats:

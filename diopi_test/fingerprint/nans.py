@@ -210,13 +210,13 @@ def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[s
         inputs: the bits of a NaN and of its negative.
         result: the bits of the results for both.
     """
-    before, after = ([bool(number & bits.sign) for number in numbers] for numbers in (inputs, result))
+    input_signs, result_signs = ([bool(number & bits.sign) for number in numbers] for numbers in (inputs, result))
     changes = []
-    if before != after:
+    if input_signs != result_signs:
         changes.append(
             "sign flipped"
-            if before == [not is_negative for is_negative in after]
-            else f"sign {'set' if after[0] else 'cleared'}"
+            if input_signs == [not is_negative for is_negative in result_signs]
+            else f"sign {'set' if result_signs[0] else 'cleared'}"
         )
     if not inputs[0] & bits.quiet and result[0] & bits.quiet:
         changes.append("made quiet")
@@ -249,14 +249,14 @@ def measure_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -
     Returns:
         The observations `quiet` and `signaling`, in words.
     """
-    before, after = Bits(source), Bits(target)
+    source_bits, target_bits = Bits(source), Bits(target)
 
     def describe_result(quiet: bool) -> str:
         signs = (False, True)
-        inputs = before.array(*(before.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs))
-        result = after.numbers(operator(inputs, shape=inputs.shape, dtype=target))
+        inputs = source_bits.array(*(source_bits.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs))
+        result = target_bits.numbers(operator(inputs, shape=inputs.shape, dtype=target))
         return describe_propagation(
-            after, [after.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result
+            target_bits, [target_bits.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result
         )
 
     return {"quiet": describe_result(True), "signaling": describe_result(False)}

@@ -90,9 +90,9 @@ def _describe_normalized(tree: Tree) -> str | None:
     """
     if isinstance(tree, int):
         return "alone"  # a single term, which nothing is added to
-    known = _find_named_order(tree)
-    if known is not None:
-        return known
+    named_order = _find_named_order(tree)
+    if named_order is not None:
+        return named_order
     return min(_composites(tree), key=len, default=None)
 
 
@@ -150,7 +150,7 @@ def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
     Returns:
         The tree of a partial sum and the tree of their addition; None if the tree is not composed in this way.
     """
-    found: dict[int, Tree] = {}
+    subtrees: dict[int, Tree] = {}
 
     def place(term: int) -> int:
         """Return the number of a term within its partial sum."""
@@ -159,13 +159,13 @@ def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
     def contracted(node: Tree) -> Tree:
         """Return the node with each subtree that is a complete partial sum replaced by the number of the sum."""
         numbers = {leaf // run % parts for leaf in leaves(node)}
-        if len(numbers) == 1 and numbers.isdisjoint(found):
+        if len(numbers) == 1 and numbers.isdisjoint(subtrees):
             number = numbers.pop()
-            found[number] = normalize(renumber(node, place))
+            subtrees[number] = normalize(renumber(node, place))
             return number
         return node if isinstance(node, int) else tuple(contracted(child) for child in node)
 
     outer = contracted(tree)
-    if len(leaves(outer)) != parts or len(set(found.values())) != 1:
+    if len(leaves(outer)) != parts or len(set(subtrees.values())) != 1:
         return None
-    return found[0], normalize(outer)
+    return subtrees[0], normalize(outer)

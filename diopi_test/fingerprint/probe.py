@@ -108,7 +108,7 @@ class ProbedOperator:
         return target
 
     def _value(self, parameter: Parameter, argument: Any, tensors: ExitStack) -> Any:
-        """Convert an argument to what the vendor receives; register the release of a new tensor with `tensors`."""
+        """Return an argument as the vendor receives it; register the release of a new tensor with `tensors`."""
         if isinstance(argument, np.ndarray):
             return tensors.enter_context(Tensor.from_numpy(self._context, argument))
         return convert_attribute(parameter, argument)

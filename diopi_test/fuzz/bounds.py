@@ -19,40 +19,44 @@ MAX_BYTES = 4 * 2**30
 
 @contextmanager
 def limit_resources(seconds: float = MAX_SECONDS, memory: int = MAX_BYTES) -> Iterator[None]:
-    """Raise TimeoutError if the body takes longer than the limit, or MemoryError if it needs too much memory."""
+    """Return a context manager that limits the time and the memory of its body.
+
+    The body raises TimeoutError if it takes longer than `seconds`, or MemoryError if it needs more than `memory`
+    additional bytes.
+    """
     with _limit_time(seconds), _limit_memory(memory):
         yield
 
 
 @contextmanager
 def _limit_time(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the main thread if the body takes longer than this many seconds."""
+    """Return a context manager whose body raises TimeoutError in the main thread after this many seconds."""
 
     def raise_timeout(*_: object) -> None:
         """Raise TimeoutError when the timer's signal arrives."""
         raise TimeoutError(f"not done after {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, raise_timeout)
+    previous_handler = signal.signal(signal.SIGALRM, raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)
 
 
 @contextmanager
 def _limit_memory(memory: int) -> Iterator[None]:
-    """Let allocations fail with MemoryError if the body needs more than this many additional bytes."""
+    """Return a context manager whose body raises MemoryError if it needs more than this many additional bytes."""
     if not MEMORY_STATISTICS.exists():  # the system does not report the memory in use
         yield
         return
-    before, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(MEMORY_STATISTICS.read_text().split()[0])
     limit = pages * os.sysconf("SC_PAGE_SIZE") + memory
-    limits = [limit for limit in (before, hard) if limit != resource.RLIM_INFINITY]
+    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_AS, (min([limit, *limits]), hard))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (before, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

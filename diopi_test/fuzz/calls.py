@@ -24,7 +24,19 @@ IncludeChange = st.sampled_from([False, True])
 
 @st.composite
 def cases(draw: DrawFn, knowledge: ValidCallKnowledge, earlier: Case | None = None) -> Case:
-    """Draw a case with some changes, or an `earlier` call with one change; raise IllegalError if it is invalid."""
+    """Return a case with some random changes, or an `earlier` call with one change.
+
+    Args:
+        draw: draws from strategies of Hypothesis.
+        knowledge: the valid calls of the function.
+        earlier: the call to change; None for any case of the function.
+
+    Returns:
+        The case.
+
+    Raises:
+        IllegalError: The changed call is invalid.
+    """
     case = draw(st.sampled_from(knowledge.cases)) if earlier is None else earlier
     changes = changes_for(knowledge)
     applied = (

@@ -52,9 +52,9 @@ class FuzzFinding:
     def lines(self) -> Iterator[str]:
         """Yield the lines that describe the finding to a user."""
         earlier_calls = len(self.calls) - 1
-        after = f" after {earlier_calls} other call{'s' if earlier_calls > 1 else ''}" if earlier_calls else ""
+        suffix = f" after {earlier_calls} other call{'s' if earlier_calls > 1 else ''}" if earlier_calls else ""
         if self.derived is None:
-            yield f"{self.calls[-1].id}: {self.outcome.verdict}{after}: {self.outcome.message}"
+            yield f"{self.calls[-1].id}: {self.outcome.verdict}{suffix}: {self.outcome.message}"
         else:
             yield f"{self.derived.id}, from {self.derived.base}: {self.outcome.verdict}: {self.outcome.message}"
         printed = self.calls[-MAX_PRINTED_CALLS:]
@@ -75,8 +75,8 @@ def describe_call(call: BaselineCase) -> str:
 def _describe_argument(value: object) -> str:
     """Return a description of an argument; long lists are shortened."""
     if isinstance(value, list):
-        more = f", … {len(value)} in all" if len(value) > MAX_PRINTED_ENTRIES else ""
-        return f"[{', '.join(map(_describe_argument, value[:MAX_PRINTED_ENTRIES]))}{more}]"
+        suffix = f", … {len(value)} in all" if len(value) > MAX_PRINTED_ENTRIES else ""
+        return f"[{', '.join(map(_describe_argument, value[:MAX_PRINTED_ENTRIES]))}{suffix}]"
     if isinstance(value, BaselineTensor):
         layout = "" if value.layout == "contiguous" else f" {value.layout}"
         return f"{value.dtype.name}{list(value.values.shape)}{layout}"

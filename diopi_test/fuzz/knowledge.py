@@ -77,14 +77,14 @@ class ValidCallKnowledge:
         """
         if self.prototype.elementwise:
             return frozenset()
-        seen: dict[tuple[str, int], set[tuple[int, ...]]] = {}
+        occurring: dict[tuple[str, int], set[tuple[int, ...]]] = {}
         for case in self.cases:
             for name, spec in case.tensors:
                 for axis in range(-len(spec.shape), 0):
-                    seen.setdefault((name, axis), set()).add(spec.shape)
+                    occurring.setdefault((name, axis), set()).add(spec.shape)
         return frozenset(
             (name, axis)
-            for (name, axis), shapes in seen.items()
+            for (name, axis), shapes in occurring.items()
             if len({shape[axis] for shape in shapes} - {0, 1}) == 1
             and (len(shapes) if self.accepts_any_rank else len(self.cases)) > 3
         )
@@ -107,8 +107,8 @@ class ValidCallKnowledge:
     @cached_property
     def drawing_attributes(self) -> frozenset[str]:
         """The attributes that decide whether a call draws random numbers, and so which tensors a forward call saves."""
-        needed = [p.fact(facts.NeededWhere) for p in self.prototype.arguments if p.annotation in kinds.GENERATORS]
-        return frozenset(fact.argument for fact in needed if fact)
+        conditions = [p.fact(facts.NeededWhere) for p in self.prototype.arguments if p.annotation in kinds.GENERATORS]
+        return frozenset(fact.argument for fact in conditions if fact)
 
     @cached_property
     def attributes(self) -> Sequence[Parameter]:

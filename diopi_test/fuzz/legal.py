@@ -113,7 +113,16 @@ def _check_arguments(knowledge: ValidCallKnowledge, case: Case) -> None:
 
 
 def _check_elements(knowledge: ValidCallKnowledge, case: Case, computed: BaselineCase) -> None:
-    """Raise IllegalError if a finite value of a domain becomes infinite in the tensor's element type."""
+    """Raise IllegalError if a finite value of a domain becomes infinite in the tensor's element type.
+
+    Args:
+        knowledge: the valid calls of the function.
+        case: the case, whose tensors have domains.
+        computed: the case with elements.
+
+    Raises:
+        IllegalError: A finite value becomes infinite.
+    """
     for name, value in case.arguments.items():
         tensors = tensors_in(computed.arguments[name]) if name in computed.arguments else []
         for number, (spec, tensor) in enumerate(zip(TensorSpec.all_in(value), tensors, strict=False)):
@@ -153,8 +162,8 @@ def _satisfies_facts(parameter: Parameter, case: Case, max_rank: int) -> bool:
     value = case.arguments[parameter.name]
     if parameter.fact(facts.NamesAxis) and value is not None:
         return all(-max_rank <= axis < max_rank for axis in as_tuple(value))
-    needed = parameter.fact(facts.NeededWhere)
-    return needed is None or value is not None or not case.arguments[needed.argument]
+    condition = parameter.fact(facts.NeededWhere)
+    return condition is None or value is not None or not case.arguments[condition.argument]
 
 
 def with_forward_shapes(knowledge: ValidCallKnowledge, case: Case) -> Case:

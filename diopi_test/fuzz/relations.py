@@ -199,10 +199,10 @@ def _conditions(prototype: Prototype, arguments: Mapping[str, Any]) -> Iterator[
             yield f"{p.name} {value}"
 
 
-def _find_relations(seen: Sequence[CallNumbers]) -> Iterator[CallRelation]:
+def _find_relations(calls: Sequence[CallNumbers]) -> Iterator[CallRelation]:
     """Yield the relations that hold in all of these calls."""
-    names = sorted({name for numbers in seen for name in numbers})
-    table = {name: np.array([numbers.get(name, np.nan) for numbers in seen]) for name in names}
+    names = sorted({name for numbers in calls for name in numbers})
+    table = {name: np.array([numbers.get(name, np.nan) for numbers in calls]) for name in names}
     varied: dict[bytes, str] = {}
     for name in names:
         present = table[name][~np.isnan(table[name])]

@@ -82,18 +82,18 @@ def failure_signature(verdict: Verdict, checks: Iterable[CheckResult], case_clas
     Returns:
         The verdict, where `flaky` counts as `failed`; the class if it counts; and the names of the failed checks.
     """
-    same = Verdict.failed if verdict is Verdict.flaky else verdict
+    effective_verdict = Verdict.failed if verdict is Verdict.flaky else verdict
     derived = [case_class.value] if case_class in (CaseClass.aliased, CaseClass.concurrent) else []
-    return same.value, *derived, *sorted(result.check for result in checks if not result.passed)
+    return effective_verdict.value, *derived, *sorted(result.check for result in checks if not result.passed)
 
 
 def known_failures(records: Iterable[CaseRecord]) -> dict[str, set[Signature]]:
     """Return the signatures of the failed cases of an earlier run, by function."""
-    known: dict[str, set[Signature]] = defaultdict(set)
+    signatures: dict[str, set[Signature]] = defaultdict(set)
     for record in records:
         if record.verdict in UNSUCCESSFUL:
-            known[record.function].add(failure_signature(record.verdict, record.checks, record.class_))
-    return known
+            signatures[record.function].add(failure_signature(record.verdict, record.checks, record.class_))
+    return signatures
 
 
 def deterministic_hypothesis() -> AbstractContextManager[object]:
@@ -137,7 +137,9 @@ class Search:
     def run(self, functions: Sequence[str], rounds: int | None = None) -> None:
         """Search in functions until the time is up or for `rounds` rounds; raise VendorError if the vendor fails."""
         absent: set[str] = set()
-        found: dict[str, set[Signature]] = defaultdict(set, {name: set(known) for name, known in self.known.items()})
+        found_signatures: dict[str, set[Signature]] = defaultdict(
+            set, {name: set(known) for name, known in self.known.items()}
+        )
         for number in islice(count(1), rounds):
             order = [name for name in shuffle_by_seed(functions, self.seed + number) if name not in absent]
             for function in order:
@@ -145,7 +147,7 @@ class Search:
                     continue
                 if time.monotonic() >= self.deadline:
                     return
-                search = FunctionSearch(self, function, found[function])
+                search = FunctionSearch(self, function, found_signatures[function])
                 search.run(self._derive_seed(function, number))
                 if set(self.statistics[function].verdicts) == {Verdict.not_implemented}:
                     absent.add(function)
@@ -271,19 +273,27 @@ class FunctionSearch:
             self._repeat_call(calls[0])
 
     def _draw_derived(self, data: DataObject, calls: Sequence[BaselineCase]) -> list[Collected]:
-        """Draw a call with shared memory and a chain of calls in flight, sometimes, from the calls of a sequence."""
+        """Return derived calls: sometimes a call with shared memory, and sometimes a chain of calls in flight.
+
+        Args:
+            data: draws from strategies of Hypothesis.
+            calls: the calls of a sequence, from which the calls are derived.
+
+        Returns:
+            The derived calls, at most one of each kind.
+        """
         chosen: list[Collected] = []
-        for found in (aliased_calls(calls[-1]), chains(calls)):
+        for candidates in (aliased_calls(calls[-1]), chains(calls)):
             is_wanted: bool = data.draw(SOMETIMES)
-            if found and is_wanted:
-                chosen.append(data.draw(st.sampled_from(found)))
+            if candidates and is_wanted:
+                chosen.append(data.draw(st.sampled_from(candidates)))
         return chosen
 
     def _record_derived_failure(self, calls: Sequence[BaselineCase], derived: Collected, outcome: Outcome) -> None:
         """Record a derived call that failed, and raise SequenceFailedError so that Hypothesis shrinks its calls."""
         self._signature = self._signature or _signature_of(derived, outcome)
-        needed = calls if derived.case_class is CaseClass.concurrent else calls[-1:]
-        self._smallest = FuzzFinding(calls=needed, outcome=outcome, derived=derived)
+        recorded_calls = calls if derived.case_class is CaseClass.concurrent else calls[-1:]
+        self._smallest = FuzzFinding(calls=recorded_calls, outcome=outcome, derived=derived)
         raise SequenceFailedError
 
     def _repeat_call(self, call: BaselineCase) -> None:

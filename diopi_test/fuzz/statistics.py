@@ -90,6 +90,8 @@ def print_statistics(statistics: Mapping[str, SearchStatistics], console: Consol
 
 def summarize(statistics: Iterable[SearchStatistics]) -> str:
     """Return one line with the numbers of generated and of legal calls of all functions."""
-    found = list(statistics)
-    generated, legal = sum(counts.generated for counts in found), sum(counts.legal for counts in found)
-    return f"{pluralize(generated, 'call')} generated for {pluralize(len(found), 'function')}, {legal:,} of them legal"
+    counted = list(statistics)
+    generated, legal = sum(counts.generated for counts in counted), sum(counts.legal for counts in counted)
+    return (
+        f"{pluralize(generated, 'call')} generated for {pluralize(len(counted), 'function')}, {legal:,} of them legal"
+    )

@@ -83,11 +83,11 @@ def _expand(call: CallDraft) -> None:
     requested, spec = call.result_attributes.get(name or ""), call.values.get("input")
     if name is None or not isinstance(requested, list | tuple) or not isinstance(spec, TensorSpec):
         return
-    before = len(requested) - len(spec.shape)
-    if any(size == -1 and axis < before for axis, size in enumerate(requested)):
+    leading_axes = len(requested) - len(spec.shape)
+    if any(size == -1 and axis < leading_axes for axis, size in enumerate(requested)):
         raise EntryError(f"{name}: -1 is not at an axis of the input, whose shape is {spec.shape}: {requested!r}")
     call.result_attributes[name] = tuple(
-        spec.shape[axis - before] if size == -1 else size for axis, size in enumerate(requested)
+        spec.shape[axis - leading_axes] if size == -1 else size for axis, size in enumerate(requested)
     )
 
 

@@ -155,11 +155,11 @@ def _read_parts(raw: RawEntry) -> tuple[dict[str, Any], dict[str, Any], list[dic
     return content, para, arguments, notes
 
 
-def _split_keys(content: Mapping[Any, Any], known: set[str], context: str) -> tuple[dict[str, Any], list[str]]:
+def _split_keys(content: Mapping[Any, Any], known_keys: set[str], context: str) -> tuple[dict[str, Any], list[str]]:
     """Return the known keys of a dictionary with their values, and a note with the prefix `context` per unknown key."""
-    unknown = [key for key in content if key not in known | _IGNORED_KEYS]
+    unknown = [key for key in content if key not in known_keys | _IGNORED_KEYS]
     notes = [f"{context}the key {key!r} is unknown and ignored" for key in unknown]
-    return {key: value for key, value in content.items() if key in known}, notes
+    return {key: value for key, value in content.items() if key in known_keys}, notes
 
 
 def _check_dict(value: Any, context: str) -> Mapping[Any, Any]:
@@ -179,7 +179,7 @@ def _check_dicts(value: Any, context: str) -> Sequence[Mapping[Any, Any]]:
 
 
 def _parse_tensors(content: Mapping[str, Any]) -> TensorArguments:
-    """Parse an element of `args`; raise EntryError if a key has a value of an unexpected form."""
+    """Return the tensors that an element of `args` describes; raise EntryError if a key has an unexpected value."""
     names = _check_names(content.get("ins", ("input",)), "args: ins")
     optional = {key: content.get(key) for key in ("shape", "dtype", "stride", "value")}
     lists = {key: None if values is None else _check_list(values, f"args: {key}") for key, values in optional.items()}

@@ -159,11 +159,11 @@ def import_files(paths: Sequence[Path], folder: Path, progress: EntryCallback, p
     check_folder(folder, files)
     (folder / ENTRIES).mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder / ENTRIES)
-    summary, done = ImportSummary(), {file.path for file in files if file.is_done()}
-    chosen = [file for file in files if file.path in done or fnmatchcase(file.raw.name, pattern)]
+    summary, completed = ImportSummary(), {file.path for file in files if file.is_done()}
+    chosen = [file for file in files if file.path in completed or fnmatchcase(file.raw.name, pattern)]
     for number, file in enumerate(chosen):
         progress(number, len(chosen), file.raw.name)
-        if file.path in done:
+        if file.path in completed:
             summary.already_translated += 1
         else:
             file.write()

@@ -158,8 +158,8 @@ def _argument(prototype: Prototype, parameter: Parameter, case: Case) -> Any:
         return arguments["input"]
     if size := SIZES.get((prototype.name, name)):
         return size(arguments)
-    if isinstance(found := arguments.get(f"{name}s"), TensorSpec) and parameter.is_tensor:
-        return found
+    if isinstance(value := arguments.get(f"{name}s"), TensorSpec) and parameter.is_tensor:
+        return value
     if isinstance(like := arguments.get(re.sub("^(grad|zeros_like)_", "", name)), TensorSpec) and _holds_zeros(
         name, parameter
     ):

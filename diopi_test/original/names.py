@@ -90,29 +90,29 @@ class Meaning:
 
         For example, `idx2` is entry 1 of `indices`.
         """
-        found = re.fullmatch(r"([a-z]+?)_?([1-9])", name)
-        if found is None:
+        match = re.fullmatch(r"([a-z]+?)_?([1-9])", name)
+        if match is None:
             return None
         arrays = {p.name for p in self.prototype.arguments if p.is_tensor_array}
-        array = next((n for n in (self.parameter(found[1]), self.parameter(f"{found[1]}s")) if n in arrays), None)
-        return None if array is None else (array, int(found[2]) - 1)
+        array = next((n for n in (self.parameter(match[1]), self.parameter(f"{match[1]}s")) if n in arrays), None)
+        return None if array is None else (array, int(match[2]) - 1)
 
     def result(self, name: str) -> str | None:
         """Return the result that takes the caller's tensor `name`; None if there is none."""
         results = {_normalize(p.name): p.name for p in self.prototype.results}
-        wanted = FUNCTION_RENAMED.get(self.prototype.base, {}).get(name, name)
-        if found := results.get(_normalize(wanted)):
-            return found
-        return self.prototype.results[0].name if wanted in ("input", "self") and self.prototype.results else None
+        standard_name = FUNCTION_RENAMED.get(self.prototype.base, {}).get(name, name)
+        if result := results.get(_normalize(standard_name)):
+            return result
+        return self.prototype.results[0].name if standard_name in ("input", "self") and self.prototype.results else None
 
     def parameter(self, name: str) -> str | None:
         """Return the prototype's name of an argument; None if it has no such argument."""
-        known = {_normalize(p.name): p.name for p in self.prototype.arguments}
+        names = {_normalize(p.name): p.name for p in self.prototype.arguments}
         first = self.prototype.arguments[0].name if self.prototype.arguments else ""
-        wanted = {**FUNCTION_RENAMED.get(self.prototype.base, {}), **self.argument_names}.get(name, name)
-        if found := known.get(_normalize(wanted)) or known.get(RENAMED.get(wanted, "")):
-            return found
-        return first if wanted == "input" and first in ("self", "inputs") else None
+        standard_name = {**FUNCTION_RENAMED.get(self.prototype.base, {}), **self.argument_names}.get(name, name)
+        if parameter_name := names.get(_normalize(standard_name)) or names.get(RENAMED.get(standard_name, "")):
+            return parameter_name
+        return first if standard_name == "input" and first in ("self", "inputs") else None
 
     def implies(self, name: str, value: Any) -> bool:
         """Return whether the function implies this value of an original argument that it does not have."""
@@ -122,10 +122,11 @@ class Meaning:
 
 def meanings(name: str) -> list[Meaning]:
     """Return the functions that an original name may mean, the likeliest first; an empty list if there are none."""
-    found = [*_meanings_by_operator(name), *(Meaning(prototype) for prototype in _prototypes_by_name(name))]
+    candidates = [*_meanings_by_operator(name), *(Meaning(prototype) for prototype in _prototypes_by_name(name))]
     return list(
         {
-            (meaning.prototype.name, str(meaning.argument_names), str(meaning.constants)): meaning for meaning in found
+            (meaning.prototype.name, str(meaning.argument_names), str(meaning.constants)): meaning
+            for meaning in candidates
         }.values()
     )
 
@@ -160,20 +161,20 @@ def _meanings_by_operator(name: str) -> Iterator[Meaning]:
 @cache
 def _prototypes_by_key() -> Mapping[str, list[Prototype]]:
     """Return the prototypes of base functions by their normalized name without prefix."""
-    found: dict[str, list[Prototype]] = defaultdict(list)
+    by_key: dict[str, list[Prototype]] = defaultdict(list)
     for prototype in prototypes().values():
         if prototype.base == prototype.name:
-            found[_normalize(prototype.name.removeprefix(PREFIX))].append(prototype)
-    return found
+            by_key[_normalize(prototype.name.removeprefix(PREFIX))].append(prototype)
+    return by_key
 
 
 @cache
 def _rows_by_operator() -> Mapping[str, Collection[Any]]:
     """Return the rows of the table of PyTorch's operators by operator name without overload."""
-    found: dict[str, list[Any]] = defaultdict(list)
+    by_operator: dict[str, list[Any]] = defaultdict(list)
     for operator, row in rows().items():
-        found[operator.partition(".")[0]].append(row)
-    return found
+        by_operator[operator.partition(".")[0]].append(row)
+    return by_operator
 
 
 def _normalize(name: str) -> str:

@@ -57,7 +57,7 @@ def network_name(source: Source) -> str | None:
 
     A network configuration is recognized by the name of its dictionary: `NAME_config`, in the singular.
     """
-    names = {found[1] for entry in source.entries if (found := re.fullmatch(r"(\w+)_config", entry.dictionary))}
+    names = {match[1] for entry in source.entries if (match := re.fullmatch(r"(\w+)_config", entry.dictionary))}
     return names.pop() if len(names) == 1 else None
 
 
@@ -74,11 +74,11 @@ def advice(name: str, entries: Sequence[RawEntry]) -> str:
     called = {base for entry in entries for base in _bases(entry.content)}
     networks = replacements(name, called)
     commands = [f"diopi-test run --level models --model {network}" for network in networks]
-    if missing := sorted(called - _bases_called_by(networks)):
-        functions = " ".join(f"--function {function}" for function in missing)
+    if uncovered := sorted(called - _bases_called_by(networks)):
+        functions = " ".join(f"--function {function}" for function in uncovered)
         commands.append(f"diopi-test run --level full {functions}")
-    known = " && ".join(commands) or "diopi-test run --level models"
-    return f"network configurations are not translated; instead, run: {known}"
+    commands_of_networks = " && ".join(commands) or "diopi-test run --level models"
+    return f"network configurations are not translated; instead, run: {commands_of_networks}"
 
 
 def replacements(name: str, called: Collection[str]) -> Sequence[str]:
@@ -98,21 +98,21 @@ def replacements(name: str, called: Collection[str]) -> Sequence[str]:
 
 def _networks_that_cover(called: Collection[str]) -> Iterator[str]:
     """Yield networks that together call these functions, as far as any network calls them; at most `MAX_NETWORKS`."""
-    missing = set(called)
+    uncovered = set(called)
     for _ in range(MAX_NETWORKS):
-        best = max(model_names(), key=lambda name: len(missing & _bases_called_by([name])))
-        if not missing & _bases_called_by([best]):
+        best = max(model_names(), key=lambda name: len(uncovered & _bases_called_by([name])))
+        if not uncovered & _bases_called_by([best]):
             return
         yield best
-        missing -= _bases_called_by([best])
+        uncovered -= _bases_called_by([best])
 
 
 def _bases(content: Mapping[str, Any]) -> Iterator[str]:
     """Yield the functions that an entry calls, in their plain form."""
     names = content.get("name")
     for name in names if isinstance(names, list | tuple) else [names]:
-        if isinstance(name, str) and (found := meanings(name)):
-            yield found[0].prototype.base
+        if isinstance(name, str) and (candidates := meanings(name)):
+            yield candidates[0].prototype.base
 
 
 def _bases_called_by(networks: Collection[str]) -> set[str]:

@@ -36,21 +36,21 @@ def _range(*bounds: Any) -> list[int]:
 
 
 def _float(text: Any) -> float:
-    """Convert a number or text as `float()` does; raise NoDataError for other values."""
+    """Return a number or text converted as by `float()`; raise NoDataError for other values."""
     if not isinstance(text, str | int | float):
         raise NoDataError("float() of a value that is not a number")
     return float(text)
 
 
 def _int(value: Any) -> int:
-    """Convert a number as `int()` does; raise NoDataError for other values."""
+    """Return a number converted as by `int()`; raise NoDataError for other values."""
     if not isinstance(value, bool | int | float):
         raise NoDataError("int() of a value that is not a number")
     return int(value)
 
 
 def _bool(value: Any = False) -> bool:
-    """Convert a constant or container as `bool()` does; raise NoDataError for other values."""
+    """Return a constant or container converted as by `bool()`; raise NoDataError for other values."""
     if not isinstance(value, bool | int | float | str | list | tuple | dict | None):
         raise NoDataError("bool() of a value that is not a constant")
     return bool(value)

@@ -156,10 +156,10 @@ def _is_argument(case: ImportedCase, name: str, wanted: str) -> bool:
     """Return whether an argument of an entry is the one that a rule names, possibly by a synonym."""
     if name == wanted:
         return True
-    known = {
+    actual = {
         name_of_tensor for tensors in case.entry.tensors for name_of_tensor in tensors.names
     } | case.entry.parameters.keys()
-    if wanted in known:
+    if wanted in actual:
         return False
     return any(meaning.parameter(name) == meaning.parameter(wanted) is not None for meaning in meanings(case.function))
 
@@ -196,7 +196,13 @@ def _function_of(text: str) -> str:
 
 
 def _explain_missing_cases(device: DeviceEntry, cases: Sequence[ImportedCase], entries: Collection[str]) -> str:
-    """Explain why a skip of the vendor's configuration applies to no translated case."""
+    """Return the reason why a skip of the vendor's configuration applies to no translated case.
+
+    Args:
+        device: the entry of the vendor's configuration.
+        cases: the translated cases of this entry.
+        entries: the names of the entries of the case configuration.
+    """
     if cases:
         return f"no translated case of {device.name} has it"
     if not entries:

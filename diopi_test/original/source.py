@@ -287,7 +287,7 @@ class _Reader:
         return node.lineno if self.called_at is None else self.called_at
 
     def _read(self, node: ast.expr) -> Any:
-        """Evaluate an expression of one of the supported forms; raise NoDataError for any other."""
+        """Return the value of an expression of one of the supported forms; raise NoDataError for any other."""
         match node:
             case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | complex | str):
                 return value
@@ -334,7 +334,20 @@ class _Reader:
         raise NoDataError("an unknown name")
 
     def _read_call(self, line: int, name: str, positional: list[ast.expr], keywords: list[ast.keyword]) -> Any:
-        """Evaluate a call of a supported function or of a lambda of the file; raise NoDataError for other calls."""
+        """Return the value of a call of a supported function or of a lambda of the file.
+
+        Args:
+            line: the line of the call.
+            name: the name of the called function.
+            positional: the positional arguments.
+            keywords: the keyword arguments.
+
+        Returns:
+            The value.
+
+        Raises:
+            NoDataError: The function is not supported, or arguments are unpacked.
+        """
         arguments = [self.read(argument) for argument in positional]
         named = {argument.arg: self.read(argument.value) for argument in keywords if argument.arg is not None}
         if len(named) < len(keywords) or any(isinstance(argument, ast.Starred) for argument in positional):

@@ -101,8 +101,8 @@ def _domain(
 ) -> DescribedDomain:
     """Return the domain of a tensor's values: from the tensor's or the entry's generator, or a default."""
     generated = tensors.generated or entry.generated
-    found = domain_of(generated, shape) if generated else None
-    return found or (default_domain(prototype.name, parameter.name) if find_reference(prototype.name) else NORMAL)
+    domain = domain_of(generated, shape) if generated else None
+    return domain or (default_domain(prototype.name, parameter.name) if find_reference(prototype.name) else NORMAL)
 
 
 def _strides(tensors: TensorArguments, number: int) -> Any:

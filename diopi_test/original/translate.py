@@ -150,15 +150,15 @@ def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]
         yield NotTranslated(line=entry.line, subject=entry.name, reason=str(error))
         return
     for name in entry.functions:
-        found = meanings(name)
-        if not found:
+        meanings_of_name = meanings(name)
+        if not meanings_of_name:
             problem = f"no standard function has this name.{suggest(similar_functions(name))}".removesuffix(".")
             yield NotTranslated(line=entry.line, subject=f"{entry.name}: {name}", reason=problem)
             continue
         for dtypes in types:
             for number in numbers:
-                yield from _translate_case(entry, name, found, number, dtypes)
-        if missing_gradient := _missing_gradient(entry, found):
+                yield from _translate_case(entry, name, meanings_of_name, number, dtypes)
+        if missing_gradient := _missing_gradient(entry, meanings_of_name):
             yield missing_gradient
 
 
@@ -209,11 +209,11 @@ def _requires_grad(entry: ConfigEntry) -> bool:
     return any(tensors.requires_grad for tensors in entry.tensors)
 
 
-def _missing_gradient(entry: ConfigEntry, found: Sequence[Meaning]) -> NotTranslated | None:
+def _missing_gradient(entry: ConfigEntry, candidates: Sequence[Meaning]) -> NotTranslated | None:
     """Return a record if the entry requires a gradient for which the standard has no function, else None."""
-    if not _requires_grad(entry) or any(gradient_of(meaning.prototype) for meaning in found):
+    if not _requires_grad(entry) or any(gradient_of(meaning.prototype) for meaning in candidates):
         return None
-    name = found[0].prototype.name
+    name = candidates[0].prototype.name
     return NotTranslated(
         line=entry.line, subject=f"{entry.name}: gradient of {name}", reason="the standard has no function for it"
     )
@@ -368,8 +368,10 @@ def _enter_tensor(
         EntryError: The function has no such argument or result, or the tensor is invalid.
     """
     prototype = call.prototype
-    if (found := meaning.parameter(name)) is not None:
-        call.values[found] = tensor_argument(prototype, prototype.parameter(found), tensors, entry, number, dtype)
+    if (parameter := meaning.parameter(name)) is not None:
+        call.values[parameter] = tensor_argument(
+            prototype, prototype.parameter(parameter), tensors, entry, number, dtype
+        )
     elif (place := meaning.entry(name)) is not None:
         array = call.values.setdefault(place[0], [])
         array += [None] * (place[1] + 1 - len(array))
@@ -388,8 +390,8 @@ def _enter_attribute(call: CallDraft, meaning: Meaning, name: str, value: Any) -
     The attribute becomes an argument, or an attribute of the result. Any other attribute is stored as unmatched, for
     the adapters to translate. None for an entry of an array of tensors lengthens the array.
     """
-    if (found := meaning.parameter(name)) is not None:
-        call.values[found] = value
+    if (parameter := meaning.parameter(name)) is not None:
+        call.values[parameter] = value
     elif name in RESULT_ATTRIBUTES:
         call.result_attributes[name] = value
     elif (place := meaning.entry(name)) is None or value is not None:
@@ -495,6 +497,10 @@ def _dtype_under_test(
     arguments: Mapping[str, Any], results: Mapping[str, ResultOverride | None], dtypes: Mapping[str, Dtype]
 ) -> Dtype:
     """Return the element type under test: that of the first floating-point or complex tensor, or else of the first."""
-    found = [spec.dtype for value in arguments.values() for spec in TensorSpec.all_in(value)]
-    found = found or [result.dtype for result in results.values() if result and result.dtype] or list(dtypes.values())
-    return next((dtype for dtype in found if is_floating(dtype) or is_complex(dtype)), found[0])
+    dtypes_of_tensors = [spec.dtype for value in arguments.values() for spec in TensorSpec.all_in(value)]
+    dtypes_of_tensors = (
+        dtypes_of_tensors
+        or [result.dtype for result in results.values() if result and result.dtype]
+        or list(dtypes.values())
+    )
+    return next((dtype for dtype in dtypes_of_tensors if is_floating(dtype) or is_complex(dtype)), dtypes_of_tensors[0])

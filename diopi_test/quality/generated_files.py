@@ -54,11 +54,11 @@ def refresh(tree: Path) -> list[Path]:
         **{tree / SCHEMAS / name: text for name, text in render_schemas().items()},
     }
     written = [path for path, text in new.items() if path.read_text("utf-8") != text]
-    before = _header_texts()
+    old_headers = _header_texts()
     headers.write(headers.INCLUDE_DIR)
     for path in written:
         path.write_text(new[path], "utf-8")
-    return [*written, *(path for path, text in _header_texts().items() if before.get(path) != text)]
+    return [*written, *(path for path, text in _header_texts().items() if old_headers.get(path) != text)]
 
 
 def _header_texts() -> dict[Path, str]:
@@ -73,10 +73,10 @@ def _golden_interface(tree: Path) -> str:
         ValueError: A prototype has another C signature than the record of its function.
     """
     lines = {json.loads(line)["name"]: line for line in (tree / GOLDEN).read_text("utf-8").splitlines()}
-    known = {**runtime_prototypes(), **prototypes()}
+    all_prototypes = {**runtime_prototypes(), **prototypes()}
     for header, names in header_order().items():
         for name in names:
-            record = _interface_record(header, known[name])
+            record = _interface_record(header, all_prototypes[name])
             if name not in lines:
                 lines[name] = json.dumps(record)
             elif _signature_of_record(json.loads(lines[name])) != _signature_of_record(record):

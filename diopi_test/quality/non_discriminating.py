@@ -399,12 +399,12 @@ def find_non_discriminating_cases(
     Raises:
         BaselineError: a baseline file is damaged.
     """
-    found: dict[str, list[NonDiscriminatingCase]] = {}
+    by_function: dict[str, list[NonDiscriminatingCase]] = {}
     work = partial(find_in_function, level=level, folder=folder, seed=seed)
     for function, result in spread(work, shuffle_by_seed(functions, seed)):
-        found[function] = result
+        by_function[function] = result
         progress(function, result)
-    return [case for function in functions for case in found[function]]
+    return [case for function in functions for case in by_function[function]]
 
 
 def find_in_function(function: str, level: str, folder: Path, seed: int | None = None) -> list[NonDiscriminatingCase]:
@@ -424,11 +424,11 @@ def find_in_function(function: str, level: str, folder: Path, seed: int | None =
     baseline = open_level_of_file(baseline_file(folder, function)).open(function)
     selected = enumerate(select_cases(function, level))
     cases = [ExaminedCase(case, baseline.case(case.label), place) for place, case in selected]
-    found = [
+    candidates = [
         pair for pair in apply_rules(shuffle_by_seed(cases, seed, _label_of)) if not pair[0].case.non_discriminating
     ]
-    found.sort(key=lambda pair: (pair[0].place, list(RULES).index(pair[1].rule), pair[1].observation))
-    return [result for _, result in found if level == "full" or result.rule not in RULES_OVER_ALL_CASES]
+    candidates.sort(key=lambda pair: (pair[0].place, list(RULES).index(pair[1].rule), pair[1].observation))
+    return [result for _, result in candidates if level == "full" or result.rule not in RULES_OVER_ALL_CASES]
 
 
 def _label_of(case: ExaminedCase) -> str:

@@ -95,8 +95,10 @@ def find_resizings(function: str) -> list[resized.SizeReplacement]:
     rank = usual_rank(cases)
     ordered = sorted(cases, key=lambda case: (len(case.shapes[0]) != rank, not case.smoke))
     kinds = [kind for kind in PREFERRED_SIZES if kind != resized.CHANNELS_OF_16 or not prototype.elementwise]
-    found = [_find_aligned(prototype, ordered, kind) for kind in kinds]
-    return [derivation for derivation in found if derivation is not None] + _one_element_resizings(prototype, ordered)
+    resizings = [_find_aligned(prototype, ordered, kind) for kind in kinds]
+    return [derivation for derivation in resizings if derivation is not None] + _one_element_resizings(
+        prototype, ordered
+    )
 
 
 def _find_aligned(prototype: Prototype, cases: Sequence[Case], kind: str) -> resized.SizeReplacement | None:
@@ -244,15 +246,15 @@ def _one_element_resizings(prototype: Prototype, cases: Sequence[Case]) -> list[
     """
     combines = prototype.guarantee == "rounded" and not prototype.elementwise and prototype.base == prototype.name
     for case in cases[: MAX_CASES[1]]:
-        found: dict[str, resized.SizeReplacement] = {}
+        replacements: dict[str, resized.SizeReplacement] = {}
         for name, axis, size, is_last in _named_axes(case):
             label = f"one-{name}-axis-{axis}"
-            is_new = label not in found  # tensors of a list have the same name
+            is_new = label not in replacements  # tensors of a list have the same name
             if is_new and (is_last or combines):
                 derivation = _one_element_resizing(prototype, case, label, size)
-                found.update({} if derivation is None else {label: derivation})
-        if found:
-            return list(found.values())
+                replacements.update({} if derivation is None else {label: derivation})
+        if replacements:
+            return list(replacements.values())
     return []
 
 
@@ -319,10 +321,10 @@ def main(functions: Sequence[str]) -> None:
     Args:
         functions: the names of the functions; `all` for all of them.
     """
-    known = json.loads(resized.FILE.read_text("utf-8")) if resized.FILE.exists() else {}
+    stored = json.loads(resized.FILE.read_text("utf-8")) if resized.FILE.exists() else {}
     for function in prototypes() if list(functions) == ["all"] else functions:
-        known[function] = [_to_json(derivation) for derivation in find_resizings(function)]
-    lines = [f"{json.dumps(name)}: {json.dumps(known[name])}" for name in prototypes() if known.get(name)]
+        stored[function] = [_to_json(derivation) for derivation in find_resizings(function)]
+    lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in prototypes() if stored.get(name)]
     resized.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
     resized.resizings.cache_clear()
 

@@ -342,7 +342,7 @@ def _template_cases(tensors: Sequence[str]) -> Definition:
 
 
 def _insert_into_interface(tree: Path, request: ScaffoldRequest, names: Sequence[str]) -> str:
-    """Return the list of all function names with new names after the last function of the family."""
+    """Return the list of all function names with the new `names` after the last function of the family."""
     family = set(re.findall(r"^def (diopi\w+)", (tree / PROTOTYPES / f"{request.family}.py").read_text("utf-8"), re.M))
     lines = (tree / INTERFACE).read_text("utf-8").splitlines()
     last = max(number for number, line in enumerate(lines) if line in family)
@@ -350,7 +350,13 @@ def _insert_into_interface(tree: Path, request: ScaffoldRequest, names: Sequence
 
 
 def _insert_into_table(tree: Path, operator: str, functions: Sequence[ScaffoldDeclaration]) -> str:
-    """Return the table of PyTorch's operators with lines for an operator and its gradient."""
+    """Return the table of PyTorch's operators with lines for an operator and its gradient.
+
+    Args:
+        tree: the source tree.
+        operator: the name of the operator of PyTorch.
+        functions: the declarations of the function and of its gradient function.
+    """
     heading, *lines = (tree / ATEN_TABLE).read_text("utf-8").splitlines()
     rows = {name: f"{name}\t{f.name}" for name, f in zip([operator, f"{operator}_backward"], functions, strict=False)}
     lines = [*(line for line in lines if line.partition("\t")[0] not in rows), *rows.values()]

@@ -124,7 +124,7 @@ def find_sweep(function: str) -> sweep.Sweep:
 
 def _find_sizes(prototype: Prototype, cases: Sequence[Case], reasons: Counter[str]) -> list[sweep.SweepSize]:
     """Return the sizes that can be long, one for each set of axes, and count in `reasons` why other sizes cannot."""
-    found: dict[frozenset[str], sweep.SweepSize] = {}
+    sizes: dict[frozenset[str], sweep.SweepSize] = {}
     for case in cases[:MAX_CASES]:
         for derivation in _candidates(case):
             if takes_sizes(prototype) and has_number(case, derivation.size):
@@ -134,12 +134,12 @@ def _find_sizes(prototype: Prototype, cases: Sequence[Case], reasons: Counter[st
                 reasons[INACCURATE_REASON] += 1
                 continue
             key = frozenset(derivation.axes)
-            if key not in found:
+            if key not in sizes:
                 try:
-                    found[key] = _validate(prototype, case, derivation)
+                    sizes[key] = _validate(prototype, case, derivation)
                 except UnsuitableError as error:
                     reasons[str(error)] += 1
-    return list(found.values())
+    return list(sizes.values())
 
 
 def suitable_cases(function: str) -> list[Case]:
@@ -189,13 +189,13 @@ def _is_elementwise(prototype: Prototype, case: Case) -> bool:
     try:
         if not is_accepted(draw_case_with_zeros(prototype, replace(longer, period=0))):
             return False
-        whole = compute_baseline_case(prototype, replace(longer, period=0))
+        without_period = compute_baseline_case(prototype, replace(longer, period=0))
         repeated = compute_baseline_case(prototype, longer)
     except REJECTIONS:
         return False
     pairs = [
         (first, second)
-        for name, value in whole.expected.items()
+        for name, value in without_period.expected.items()
         for first, second in zip(expected_arrays(value), expected_arrays(repeated.expected[name]), strict=True)
     ]
     return bool(pairs) and all(
@@ -287,26 +287,26 @@ def _validate(prototype: Prototype, case: Case, derivation: sweep.SweepSize) -> 
     small_case, large_case = (sweep.lengthen(case, derivation, size, case.label) for size in PROBE_SIZES)
     if _count_elements(small_case) > limit:
         raise UnsuitableError(TOO_MANY_REASON)
-    small = _measure(prototype, small_case)
-    if small.elements > limit:
+    small_result = _measure(prototype, small_case)
+    if small_result.elements > limit:
         raise UnsuitableError(TOO_MANY_REASON)
     if not is_accepted(draw_case_with_zeros(prototype, small_case)):
         raise UnsuitableError(REJECTED_REASON)
-    if small.seconds * PROBE_SIZES[1] / PROBE_SIZES[0] > 2 * MAX_SECONDS:
+    if small_result.seconds * PROBE_SIZES[1] / PROBE_SIZES[0] > 2 * MAX_SECONDS:
         raise UnsuitableError(TOO_SLOW_REASON)
     large = _measure(prototype, large_case)
-    if large.elements <= small.elements:
+    if large.elements <= small_result.elements:
         raise UnsuitableError(UNRELATED_REASON)
     if large.seconds > MAX_SECONDS:
         raise UnsuitableError(TOO_SLOW_REASON)
-    slope = (large.elements - small.elements) / (PROBE_SIZES[1] - PROBE_SIZES[0])
+    slope = (large.elements - small_result.elements) / (PROBE_SIZES[1] - PROBE_SIZES[0])
     if slope * sweep.LONG_SIZE > MAX_ELEMENTS:
         raise UnsuitableError(TOO_MANY_REASON)
     is_determined = large.has_ordinary_results and prototype.guarantee in {"exact", "rounded"}
     averages_out = derivation.axes[0] not in UNREPEATED_AXES.get(prototype.name, ())
     can_repeat = is_determined and averages_out and _can_repeat(prototype, large_case)
     derivation = replace(derivation, repeats=can_repeat)
-    result_slope = (large.result_elements - small.result_elements) / (PROBE_SIZES[1] - PROBE_SIZES[0])
+    result_slope = (large.result_elements - small_result.result_elements) / (PROBE_SIZES[1] - PROBE_SIZES[0])
     if result_slope < 1 or not derivation.repeats:
         return derivation
     large_size = math.ceil(sweep.MIN_ELEMENTS / result_slope) | 1
@@ -412,9 +412,9 @@ def render_page() -> str:
     """Return the page of the documentation about the size sweep."""
     swept_functions = {function: entry for function, entry in sorted(sweep.sweeps().items()) if not entry.reason}
     lines = [_table_row(function, entry) for function, entry in swept_functions.items()]
-    missing = [(name, sweep.sweeps()[name].reason) for name in prototypes() if name not in swept_functions]
-    reasons = [f"| `{name}` | {reason} |" for name, reason in missing]
-    note = FUNCTIONS_WITHOUT_SWEEP.format(count=len(missing), rows="\n".join(reasons))
+    not_swept = [(name, sweep.sweeps()[name].reason) for name in prototypes() if name not in swept_functions]
+    reasons = [f"| `{name}` | {reason} |" for name, reason in not_swept]
+    note = FUNCTIONS_WITHOUT_SWEEP.format(count=len(not_swept), rows="\n".join(reasons))
     inaccurate = "\n".join(f"- `{function}`: {', '.join(axes)}" for function, axes in INACCURATE_AXES.items())
     head = PAGE_HEAD.format(
         long=sweep.LONG_SIZE,
@@ -442,10 +442,10 @@ def main(functions: Sequence[str]) -> None:
     Args:
         functions: the names of the functions; `all` for all of them, none to write only the page.
     """
-    known = json.loads(sweep.FILE.read_text("utf-8"))
+    stored = json.loads(sweep.FILE.read_text("utf-8"))
     for function in prototypes() if list(functions) == ["all"] else functions:
-        known[function] = _to_json(find_sweep(function))
-    lines = [f"{json.dumps(name)}: {json.dumps(known[name])}" for name in prototypes() if name in known]
+        stored[function] = _to_json(find_sweep(function))
+    lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in prototypes() if name in stored]
     sweep.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
     sweep.sweeps.cache_clear()
     PAGE.write_text(render_page(), "utf-8")

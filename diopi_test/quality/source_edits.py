@@ -41,10 +41,10 @@ def import_names(source: str, module: str, names: Sequence[str]) -> str:
         imported: list[ast.alias] = []
     else:
         first, end, imported = existing.lineno - 1, existing.end_lineno or existing.lineno, existing.names
-    missing = [name for name in names if name not in {alias.name for alias in imported}]
-    if not missing:
+    new_names = [name for name in names if name not in {alias.name for alias in imported}]
+    if not new_names:
         return source
-    new = _import_statement(module, [*map(ast.unparse, imported), *missing])
+    new = _import_statement(module, [*map(ast.unparse, imported), *new_names])
     if existing is None and _starts_section(lines, first, statements, module):
         new = f"\n{new}"
     return "".join([*lines[:first], new, *lines[end:]])

@@ -37,7 +37,16 @@ class StubVendor(Vendor):
         return True
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Write the expected results of the current case; fail if it has none for this function."""
+        """Write the expected results of the current case.
+
+        Args:
+            name: the name of the called function.
+            context: the context, whose stream is synchronized first.
+            *arguments: the arguments after the context.
+
+        Returns:
+            `Success`; `ErrorOccurred` if the current case has no expected results for this function.
+        """
         case = self.case
         if case is None or case.function != name or case.case_class is CaseClass.negative:
             self.failure = f"{name}: the current case has no expected results for this function"

@@ -1,4 +1,8 @@
-"""Cases of copies: they copy every byte and no other."""
+"""Cases of copies: they copy every byte and no other.
+
+Each case is a function that receives the vendor and opens a device; it raises `RuntimeCaseError` if the vendor
+violates the contract that the name of the case states.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,12 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 @final
 @dataclass(frozen=True)
 class _Allocation:
-    """A block of device memory: its address and its size in bytes."""
+    """A block of device memory.
+
+    Attributes:
+        address: the address of the first byte.
+        nbytes: the size in bytes.
+    """
 
     address: int
     nbytes: int
@@ -150,11 +155,11 @@ def freed_memory_can_be_allocated_again(vendor: BaseVendor) -> None:
     """
     block, measurements, blocks_per_measurement = 64 * MIB, 256, 16
     with open_device(vendor) as device:
-        before, deadline = _address_space_bytes(), time.monotonic() + 5
+        initial_bytes, deadline = _address_space_bytes(), time.monotonic() + 5
         for number in range(1, measurements + 1):
             for _ in range(blocks_per_measurement):
                 device.free(device.malloc(block))
-            growth, allocated = _address_space_bytes() - before, number * blocks_per_measurement * block
+            growth, allocated = _address_space_bytes() - initial_bytes, number * blocks_per_measurement * block
             require(
                 growth < max(allocated // 2, 2 * GIB),  # an allocator may cache freed memory
                 f"the process grew by {growth / GIB:.1f} GiB while {allocated / GIB:.1f} GiB were allocated and freed",

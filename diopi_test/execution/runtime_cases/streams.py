@@ -1,4 +1,8 @@
-"""Cases of streams: order within a stream, synchronization, several streams and threads."""
+"""Cases of streams: order within a stream, synchronization, several streams and threads.
+
+Each case is a function that receives the vendor and opens a device; it raises `RuntimeCaseError` if the vendor
+violates the contract that the name of the case states.
+"""
 
 from __future__ import annotations
 
@@ -100,13 +104,13 @@ def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
 def writes_take_effect_in_order(vendor: BaseVendor) -> None:
     """Write a block 200 times, with a read after each write; check that each read returns the bytes written last."""
     rows = payload(200 * HOP_BYTES).reshape(200, HOP_BYTES)
-    seen = np.full_like(rows, 255)
+    rows_on_device = np.full_like(rows, 255)
     with open_device(vendor) as device, allocate(device, HOP_BYTES) as (block,), Stream(device) as stream:
-        for written, read in zip(rows, seen, strict=True):
+        for written, read in zip(rows, rows_on_device, strict=True):
             stream.h2d(block, address_of(written), HOP_BYTES)
             stream.d2h(address_of(read), block, HOP_BYTES)
         stream.synchronize()
-        require_equal("a block written 200 times and read after each", seen.reshape(-1), rows.reshape(-1))
+        require_equal("a block written 200 times and read after each", rows_on_device.reshape(-1), rows.reshape(-1))
 
 
 @runtime_case

@@ -43,7 +43,7 @@ RUNTIME_CASES: list[RuntimeCase] = []
 
 
 def runtime_case(function: Callable[[BaseVendor], None]) -> Callable[[BaseVendor], None]:
-    """Add the decorated function to `RUNTIME_CASES`; its name becomes the name of the case."""
+    """Return the decorated function unchanged, after adding it to `RUNTIME_CASES`; its name is the name of the case."""
     RUNTIME_CASES.append(RuntimeCase(function.__name__, function))
     return function
 
@@ -63,7 +63,7 @@ write, so that this memory is not released."""
 
 @contextmanager
 def open_device(vendor: BaseVendor) -> Iterator[Device]:
-    """Open the vendor's device and close it at the end."""
+    """Return a context manager that opens the vendor's device and closes it at the end."""
     device = vendor.open_device()
     try:
         yield device
@@ -101,7 +101,7 @@ def initial_contents(nbytes: int) -> Bytes:
 
 
 def require_equal(subject: str, actual: Bytes, expected: Bytes) -> None:
-    """Raise RuntimeCaseError unless the bytes are equal."""
+    """Raise RuntimeCaseError unless the bytes are equal; the message begins with `subject`, which names the bytes."""
     differing = np.flatnonzero(actual != expected)
     if differing.size:
         i = int(differing[0])

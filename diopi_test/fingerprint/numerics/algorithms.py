@@ -117,5 +117,5 @@ def _distance(result: Array, position: int, half: int) -> int:
         nonzero.
     """
     places = np.concatenate(np.nonzero(result.any(0)))
-    before, after = position - (half - 1) - places, places - (position + half)
-    return int(np.maximum(before, after).max(initial=0))
+    elements_before, elements_after = position - (half - 1) - places, places - (position + half)
+    return int(np.maximum(elements_before, elements_after).max(initial=0))

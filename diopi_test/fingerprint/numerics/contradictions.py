@@ -58,13 +58,15 @@ def _products(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contra
     for field, family in (("float32_products", "linalg"), ("convolution_products", "conv")):
         if field not in measured.evidence:
             continue
-        found, permitted = (numerics.products_of(family) for numerics in (measured.numerics, declared))
+        measured_products, permitted = (numerics.products_of(family) for numerics in (measured.numerics, declared))
         evidence = _evidence(measured, field)
-        if _ORDER.index(found) > _ORDER.index(permitted):
+        if _ORDER.index(measured_products) > _ORDER.index(permitted):
             yield Contradiction(
-                field, True, f'{evidence}; declared are products in {NAMES[permitted]}: declare {field} = "{found}"'
+                field,
+                True,
+                f'{evidence}; declared are products in {NAMES[permitted]}: declare {field} = "{measured_products}"',
             )
-        elif found != permitted:
+        elif measured_products != permitted:
             yield Contradiction(field, False, f"products in {NAMES[permitted]} are declared, but {evidence}")
 
 
@@ -73,8 +75,8 @@ def _half_accumulation(measured: MeasuredNumerics, declared: Numerics) -> Iterat
     field = "half_accumulation"
     if field in measured.evidence and measured.numerics.half_accumulation != declared.half_accumulation:
         is_undeclared = declared.half_accumulation == "float32"
-        wanted = 'declare half_accumulation = "half"' if is_undeclared else 'half_accumulation = "half" is declared'
-        yield Contradiction(field, is_undeclared, f"{_evidence(measured, field)}; {wanted}")
+        advice = 'declare half_accumulation = "half"' if is_undeclared else 'half_accumulation = "half" is declared'
+        yield Contradiction(field, is_undeclared, f"{_evidence(measured, field)}; {advice}")
 
 
 def _convolutions(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Contradiction]:
@@ -82,12 +84,12 @@ def _convolutions(measured: MeasuredNumerics, declared: Numerics) -> Iterator[Co
     field = "convolutions"
     if field not in measured.evidence:
         return
-    used, evidence = measured.numerics.convolutions, _evidence(measured, field)
-    for algorithm in sorted(used - declared.convolutions - {"direct"}):
+    used_algorithms, evidence = measured.numerics.convolutions, _evidence(measured, field)
+    for algorithm in sorted(used_algorithms - declared.convolutions - {"direct"}):
         if algorithm == "winograd-f2" and "winograd-f4" in declared.convolutions:
             continue  # a declaration of 4 × 4 tiles also permits 2 × 2 tiles, whose errors are smaller
         yield Contradiction(field, True, f'{evidence}; add "{algorithm}" to convolutions')
-    for algorithm in sorted(declared.convolutions - used - {"direct"}):
+    for algorithm in sorted(declared.convolutions - used_algorithms - {"direct"}):
         yield Contradiction(field, False, f'"{algorithm}" is declared, but no probed convolution uses it: {evidence}')
 
 
@@ -140,9 +142,9 @@ def _ordered_fields(measured: MeasuredNumerics, declared: Numerics) -> Iterator[
         permitted = getattr(declared, field)
         if field not in measured.evidence or permitted is None:
             continue  # None permits everything: without a declaration, a vendor may flush subnormal numbers
-        found = getattr(measured.numerics, field) or "keep"
-        if found != permitted:
-            is_undeclared = order.index(found) > order.index(permitted)
+        measured_value = getattr(measured.numerics, field) or "keep"
+        if measured_value != permitted:
+            is_undeclared = order.index(measured_value) > order.index(permitted)
             evidence = f'{field} = "{permitted}" is declared, but {_evidence(measured, field)}'
             yield Contradiction(field, is_undeclared, evidence)
 

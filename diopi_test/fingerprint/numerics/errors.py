@@ -104,7 +104,10 @@ def _divide(operators: Operators) -> Sample:
 
 
 def _power(operators: Operators) -> Sample:
-    """Call diopiPowTensor with positive bases of all magnitudes; the exact results are between 2^−100 and 2^100."""
+    """Return a sample of diopiPowTensor with positive bases of all magnitudes.
+
+    The exact results are between 2^−100 and 2^100.
+    """
     base = sweep(Dtype.float32)
     base = base[np.isfinite(base) & (base >= SINGLE.tiny) & (base != 1)]
     exponent = (2 * significands(Dtype.float32, 1)[: len(base)].astype(np.float64) - 3) * 100 / np.log2(base)
@@ -181,15 +184,15 @@ class FunctionErrors:
 
 def measure_errors(operators: Operators) -> list[FunctionErrors]:
     """Return the errors of each function in `CALLS` that the vendor implements."""
-    found = []
+    measured = []
     for name, call in CALLS.items():
         try:
             with np.errstate(all="ignore"):
                 sample = call(operators)
         except ProbeFailedError:
             continue
-        found.append(find_bounds(name, sample))
-    return found
+        measured.append(find_bounds(name, sample))
+    return measured
 
 
 @np.errstate(all="ignore")

@@ -87,7 +87,7 @@ Pair = tuple[Array, Array]
 
 
 def _multiply_matrices(operators: Operators, factor: Array) -> list[Pair]:
-    """Multiply a matrix by the identity matrix, from the left and from the right."""
+    """Return the products of the matrix `factor` and the identity matrix, from the left and from the right."""
     identity = np.eye(SIZE, dtype=np.float32)
     return [(factor, operators.multiply(factor, identity)), (factor, operators.multiply(identity, factor))]
 
@@ -139,13 +139,13 @@ _PROBES: Mapping[str, tuple[str, Callable[[Operators, Array], list[Pair]]]] = {
 def measure_factors(operators: Operators) -> dict[str, FactorPrecision]:
     """Return the precision of factors by family of functions; families that the vendor lacks are left out."""
     factor = significands(Dtype.float32, 3)[: SIZE * SIZE].reshape(SIZE, SIZE)
-    found = {}
+    precisions = {}
     for family, (name, compute) in _PROBES.items():
         try:
-            found[family] = _find_precision(name, compute(operators, factor))
+            precisions[family] = _find_precision(name, compute(operators, factor))
         except ProbeFailedError:
             continue
-    return found
+    return precisions
 
 
 def _find_precision(operator: str, pairs: Sequence[Pair]) -> FactorPrecision:

@@ -73,7 +73,7 @@ _PROBES: Sequence[tuple[str, str, RowSum]] = (
 
 def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
     """Return the widths of partial sums; operators and element types that the vendor lacks are left out."""
-    found = []
+    widths = []
     for name, function, row_sum in _PROBES:
         for dtype in half:
             try:
@@ -81,8 +81,8 @@ def measure_half_sums(operators: Operators) -> list[AccumulatorWidth]:
             except ProbeFailedError:
                 continue
             if bits is not None:
-                found.append(AccumulatorWidth(name, dtype, bits))
-    return found
+                widths.append(AccumulatorWidth(name, dtype, bits))
+    return widths
 
 
 def _measure_width(sums: Sums) -> int | None:

@@ -93,63 +93,65 @@ class DeclarationDraft:
 
 def _add_products(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure the formats to which the factors of matrix products and of convolutions are rounded."""
-    found = measure_factors(operators)
-    matrices = [precision for family, precision in found.items() if family != "conv"]
+    precisions = measure_factors(operators)
+    matrices = [precision for family, precision in precisions.items() if family != "conv"]
     if matrices:
         draft.add("float32_products", _narrowest(matrices, draft), *matrices)
-    if "conv" in found:
-        draft.add("convolution_products", _narrowest([found["conv"]], draft), found["conv"])
+    if "conv" in precisions:
+        draft.add("convolution_products", _narrowest([precisions["conv"]], draft), precisions["conv"])
 
 
-def _narrowest(found: Sequence[FactorPrecision], draft: DeclarationDraft) -> Products:
+def _narrowest(precisions: Sequence[FactorPrecision], draft: DeclarationDraft) -> Products:
     """Return the least precise format among those that the operators use; this format permits all of them.
 
     Precisions that no format permits are added to the problems of the draft.
     """
-    draft.problems += [str(precision) for precision in found if precision.products is None]
-    permitted = [precision.products for precision in found if precision.products is not None]
+    draft.problems += [str(precision) for precision in precisions if precision.products is None]
+    permitted = [precision.products for precision in precisions if precision.products is not None]
     order: list[Products] = ["ieee", *FORMAT_OF_BITS.values()]
     return max(permitted, key=order.index, default="ieee")
 
 
 def _add_half_accumulation(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure whether sums of half-precision numbers are accumulated in half precision or in float32."""
-    found = measure_half_sums(operators)
-    if found:
-        narrow = [str(entry) for entry in found if entry.is_half]
-        wide = f"partial sums of half precision have at least {min(entry.bits for entry in found)} significant bits"
-        draft.add("half_accumulation", "half" if narrow else "float32", *(narrow or [wide]))
+    sums = measure_half_sums(operators)
+    if sums:
+        half_sums = [str(entry) for entry in sums if entry.is_half]
+        evidence = f"partial sums of half precision have at least {min(entry.bits for entry in sums)} significant bits"
+        draft.add("half_accumulation", "half" if half_sums else "float32", *(half_sums or [evidence]))
 
 
 def _add_convolutions(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure which algorithms compute convolutions."""
-    found = measure_algorithms(operators)
-    draft.problems += [str(entry) for entry in found if entry.algorithm is None]
-    if found:
-        algorithms: frozenset[Convolution] = frozenset(entry.algorithm for entry in found if entry.algorithm)
-        draft.add("convolutions", algorithms | {"direct"}, *found)
+    measured = measure_algorithms(operators)
+    draft.problems += [str(entry) for entry in measured if entry.algorithm is None]
+    if measured:
+        algorithms: frozenset[Convolution] = frozenset(entry.algorithm for entry in measured if entry.algorithm)
+        draft.add("convolutions", algorithms | {"direct"}, *measured)
 
 
 def _add_elementary(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure the errors of elementary functions, and declare bounds for errors above one ulp."""
-    draft.errors = found = measure_errors(operators)
-    bounds: dict[str, tuple[ErrorBound, ...]] = {entry.name: entry.bounds for entry in found if entry.bounds}
-    draft.problems += [str(entry) for entry in found if entry.undeclared]
-    if found:
-        accurate = ", ".join(entry.name for entry in found if not entry.bounds and not entry.undeclared)
-        draft.add("elementary", bounds, *(entry for entry in found if entry.bounds))
+    draft.errors = measured = measure_errors(operators)
+    bounds: dict[str, tuple[ErrorBound, ...]] = {entry.name: entry.bounds for entry in measured if entry.bounds}
+    draft.problems += [str(entry) for entry in measured if entry.undeclared]
+    if measured:
+        accurate = ", ".join(entry.name for entry in measured if not entry.bounds and not entry.undeclared)
+        draft.add("elementary", bounds, *(entry for entry in measured if entry.bounds))
         draft.evidence["elementary"] += [f"errors up to 1 ulp: {accurate}"] if accurate else []
 
 
 def _add_subnormals(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure whether subnormal numbers are flushed to zero; the value is None if no probed function does so."""
-    found = measure_subnormals(operators)
+    fates_by_function = measure_subnormals(operators)
     flushed = {
-        aspect: [function for function, fates in found.items() if fates.get(aspect, "").startswith("flushed")]
+        aspect: [
+            function for function, fates in fates_by_function.items() if fates.get(aspect, "").startswith("flushed")
+        ]
         for aspect in ("arguments", "results")
     }
     evidence = [f"{aspect} are flushed by {', '.join(functions)}" for aspect, functions in flushed.items() if functions]
-    if found:
+    if fates_by_function:
         value = "flush-inputs" if flushed["arguments"] else "flush-results" if flushed["results"] else None
         unflushed = 'no probed function flushes; declare "keep" to have this checked'
         draft.add("subnormals", value, *(evidence or [unflushed]))
@@ -157,20 +159,22 @@ def _add_subnormals(operators: Operators, draft: DeclarationDraft) -> None:
 
 def _add_signed_zeros(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure whether functions return −0 where IEEE 754 requires it."""
-    found = measure_signed_zeros(operators)
-    lost = [function for function, is_negative in found.items() if not is_negative]
-    if found:
-        evidence = f"−0 is lost by {', '.join(lost)}" if lost else f"−0 is kept by {', '.join(found)}"
+    is_negative_by_function = measure_signed_zeros(operators)
+    lost = [function for function, is_negative in is_negative_by_function.items() if not is_negative]
+    if is_negative_by_function:
+        evidence = f"−0 is lost by {', '.join(lost)}" if lost else f"−0 is kept by {', '.join(is_negative_by_function)}"
         draft.add("signed_zeros", "ignore" if lost else "keep", evidence)
 
 
 def _add_sum_order(operators: Operators, draft: DeclarationDraft) -> None:
     """Measure for which families of functions the order of summation changes from call to call."""
-    found = measure_repetition(operators)
-    orders: dict[str, SumOrder] = {family: "run-to-run" for family, is_equal in found.items() if not is_equal}
-    if found:
+    is_equal_by_family = measure_repetition(operators)
+    orders: dict[str, SumOrder] = {
+        family: "run-to-run" for family, is_equal in is_equal_by_family.items() if not is_equal
+    }
+    if is_equal_by_family:
         texts = [f"equal calls differ in the families {', '.join(orders)}"] if orders else []
-        draft.repeated_families = frozenset(found) - frozenset(orders)
+        draft.repeated_families = frozenset(is_equal_by_family) - frozenset(orders)
         equal = ", ".join(sorted(draft.repeated_families))
         texts += [f"equal calls agree in the families {equal}"] if equal else []
         draft.add("sum_order", orders, *texts)

@@ -39,11 +39,11 @@ def measure_repetition(operators: Operators) -> dict[str, bool]:
 
     Families whose operator the vendor lacks are left out.
     """
-    found = {}
+    is_equal_by_family = {}
     for family, call in PROBES.items():
         try:
             first, *repeated = (call(operators) for _ in range(REPETITIONS))
         except ProbeFailedError:
             continue
-        found[family] = all(np.array_equal(first, result, equal_nan=True) for result in repeated)
-    return found
+        is_equal_by_family[family] = all(np.array_equal(first, result, equal_nan=True) for result in repeated)
+    return is_equal_by_family

@@ -27,26 +27,26 @@ def measure_subnormals(operators: Operators) -> dict[str, dict[str, str]]:
         For each function that the vendor has, texts by aspect (`arguments` or `results`). A text that begins with
         `flushed` means that such numbers are replaced by zero, and `kept` that they are not.
     """
-    found = {}
+    fates_by_function = {}
     for function in ARITHMETIC:
         try:
             probe = subnormals.PROBED_FUNCTIONS[function]
-            found[function] = dict(subnormals.measure(operators[function], Dtype.float32, probe=probe))
+            fates_by_function[function] = dict(subnormals.measure(operators[function], Dtype.float32, probe=probe))
         except ProbeFailedError:
             continue
-    return found
+    return fates_by_function
 
 
 def measure_signed_zeros(operators: Operators) -> dict[str, bool]:
     """Return for each function whether it returns −0 where IEEE 754 requires it; absent functions are left out."""
-    found = {}
+    is_negative_by_function = {}
     for function, arguments in _NEGATIVE_ZEROS.items():
         try:
             result = operators[function](*arguments, shape=(1,), dtype=Dtype.float32)
         except ProbeFailedError:
             continue
-        found[function] = bool(np.signbit(result).all())
-    return found
+        is_negative_by_function[function] = bool(np.signbit(result).all())
+    return is_negative_by_function
 
 
 def _number(value: float) -> Array:

@@ -1,4 +1,7 @@
-"""Changes of the attributes of a call."""
+"""Changes of the attributes of a call.
+
+A change receives Hypothesis's `draw`, the knowledge about valid calls and a case, and returns the changed case.
+"""
 
 from __future__ import annotations
 
@@ -85,9 +88,9 @@ def _draw_attribute(
     if issubclass(parameter.annotation, kinds.boolean):
         return draw(st.booleans())
     known_values = knowledge.observed_values(parameter.name, dtype)
-    same = [known_value for known_value in known_values if type(known_value) is type(value)]
+    same_type = [known_value for known_value in known_values if type(known_value) is type(value)]
     if type(value) is float:
-        return draw(st.floats(min(same), max(same))) if all(map(math.isfinite, same)) else value
+        return draw(st.floats(min(same_type), max(same_type))) if all(map(math.isfinite, same_type)) else value
     if type(value) is int and issubclass(parameter.annotation, kinds.Scalar):
-        return draw(st.integers(min(same), max(same)))
-    return value if parameter.annotation in INTEGER_KINDS else draw(st.sampled_from(same))
+        return draw(st.integers(min(same_type), max(same_type)))
+    return value if parameter.annotation in INTEGER_KINDS else draw(st.sampled_from(same_type))

@@ -1,4 +1,7 @@
-"""Changes of the element types of a call."""
+"""Changes of the element types of a call.
+
+A change receives Hypothesis's `draw`, the knowledge about valid calls and a case, and returns the changed case.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ def _can_hold_result(knowledge: ValidCallKnowledge, case: Case) -> bool:
 
 
 def _request_result_type(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Draw the type of a result, among the types that the caller may request, and add it to the label."""
+    """Return the case with a random type of a result that the caller may request; the label states the type."""
     if not knowledge.prototype.selectable_dtypes or not draw(SOMETIMES):
         return case
     dtype = draw(st.sampled_from(knowledge.prototype.selectable_dtypes))

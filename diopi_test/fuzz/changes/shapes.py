@@ -1,4 +1,7 @@
-"""Changes of the shapes of element-wise calls, and of axis arguments."""
+"""Changes of the shapes of element-wise calls, and of axis arguments.
+
+A change receives Hypothesis's `draw`, the knowledge about valid calls and a case, and returns the changed case.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def change_shapes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Ca
 
 
 def _draw_broadcastable(draw: DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Draw a shape that broadcasts to `shape`."""
+    """Return a random shape that broadcasts to `shape`."""
     trailing = shape[draw(st.integers(0, len(shape))) if draw(SOMETIMES) else 0 :]
     return tuple(size if draw(st.booleans()) else 1 for size in trailing) if draw(SOMETIMES) else trailing
 
@@ -73,7 +76,7 @@ def _add_leading_axis(draw: DrawFn, case: Case) -> Case:
 
 
 def _change_axes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
-    """Draw new axis arguments within the rank of the call."""
+    """Return the case with new axis arguments within the rank of the call."""
     axes = [p for p in knowledge.attributes if p.fact(facts.NamesAxis) and case.arguments[p.name] is not None]
     new_axes = {p.name: draw_axes(draw, case.arguments[p.name], largest_rank(case)) for p in axes}
     return replace(case, arguments={**case.arguments, **new_axes})

@@ -1,4 +1,7 @@
-"""Changes of the sizes of axes: equal sizes in all tensors and size lists of a call are replaced together."""
+"""Changes of the sizes of axes: equal sizes in all tensors and size lists of a call are replaced together.
+
+A change receives Hypothesis's `draw`, the knowledge about valid calls and a case, and returns the changed case.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ MAX_ELEMENTWISE_ELEMENTS = 100_000
 MAX_OTHER_ELEMENTS = 12_000
 """The same maximum for other calls, whose reference may need several steps per element."""
 
-SMALL = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 32, 33, 6, 10])
+SMALL_SIZES = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 32, 33, 6, 10])
 """Small sizes of axes, including sizes around powers of two."""
 
 MAX_GROWN_ELEMENTS = 2**22
@@ -55,17 +58,17 @@ def change_sizes(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Cas
     Sometimes one size becomes long, and rarely one becomes 0 if some case has empty tensors.
     """
     free = changeable_sizes(knowledge, case)
-    sizes = {size: draw(st.one_of(st.just(size), SMALL)) for size in free}
+    sizes = {size: draw(st.one_of(st.just(size), SMALL_SIZES)) for size in free}
     if draw(RARELY) and knowledge.may_be_empty and free:
         emptied = draw(st.sampled_from(free))
         sizes[emptied] = 0
     if draw(SOMETIMES) and free:
-        long = draw(st.sampled_from(free))
-        sizes[long] = 1
+        lengthened = draw(st.sampled_from(free))
+        sizes[lengthened] = 1
         largest = max((math.prod(_replace_sizes(shape, sizes)) for shape in case.shapes), default=1)
         room = max_elements(knowledge) // max(largest, 1)
         if room > 40:
-            sizes[long] = draw(long_sizes(room))
+            sizes[lengthened] = draw(long_sizes(room))
     return resize_case(knowledge, case, sizes)
 
 
@@ -107,10 +110,10 @@ def grow_case(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Case:
     free = changeable_sizes(knowledge, case)
     if not free:
         return case
-    long = draw(st.sampled_from(free))
-    largest = max(math.prod(_replace_sizes(shape, {long: 1})) for shape in case.shapes)
+    lengthened = draw(st.sampled_from(free))
+    largest = max(math.prod(_replace_sizes(shape, {lengthened: 1})) for shape in case.shapes)
     size = draw(long_sizes(max(MAX_GROWN_ELEMENTS // max(largest, 1), 1), MIN_GROWN_BITS))
-    return resize_case(knowledge, case, {long: size})
+    return resize_case(knowledge, case, {lengthened: size})
 
 
 def _axes_from_end(spec: TensorSpec) -> range:

@@ -1,4 +1,7 @@
-"""Changes of the values of a call's tensors."""
+"""Changes of the values of a call's tensors.
+
+A change receives Hypothesis's `draw`, the knowledge about valid calls and a case, and returns the changed case.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ def change_values(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Ca
     For element-wise functions, a further alternative mixes the present domains with those of the other case.
     """
     donors = knowledge.cases_of_category(case.dtype)
-    way = draw(st.sampled_from(["scaled", "another", "mixed"]))
-    if way == "scaled" or not donors:
+    variant = draw(st.sampled_from(["scaled", "another", "mixed"]))
+    if variant == "scaled" or not donors:
         exponent = draw(st.integers(-30, 30))
         return replace(case, arguments=case.map_tensors(lambda n, s: _scale_values(knowledge, n, s, exponent)))
     donor = draw(st.sampled_from(donors))
@@ -47,7 +50,7 @@ def change_values(draw: DrawFn, knowledge: ValidCallKnowledge, case: Case) -> Ca
         new_domain = domains.get(name)
         if new_domain is None or spec.compute is not None or category(spec.dtype) == 1 != category(case.dtype):
             return spec
-        mixes = way == "mixed" and knowledge.prototype.elementwise and name in current_domains
+        mixes = variant == "mixed" and knowledge.prototype.elementwise and name in current_domains
         return replace(spec, domain=_mix_domains(spec.domain, new_domain) if mixes else new_domain)
 
     return replace(

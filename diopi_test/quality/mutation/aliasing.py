@@ -71,7 +71,11 @@ def _take_shortcut(first: str, second: str) -> Callable[[SimulatedCall], Effect]
 
 
 def _overwrite_early(call: SimulatedCall) -> Effect:
-    """Misread an argument whose tensor is also a result, as if the result were written before the argument is read."""
+    """Misread an argument whose tensor is also a result, as if the result were written before the argument is read.
+
+    Returns:
+        The effect; `not_applicable` if no argument is also a result.
+    """
     aliases = call.case.aliases
     for name, argument in aliases.items():
         if name in call.results:
@@ -92,7 +96,11 @@ def _misread(call: SimulatedCall, name: str) -> Effect:
 
 
 def _ignore_offset(call: SimulatedCall) -> Effect:
-    """Read the second of two overlapping inputs from the beginning of the storage."""
+    """Read the second of two overlapping inputs from the beginning of the storage.
+
+    Returns:
+        The effect; `not_applicable` unless two inputs overlap.
+    """
     overlap = call.case.overlap
     if overlap is None or overlap.transposes:
         return Effect.not_applicable
@@ -103,7 +111,11 @@ def _ignore_offset(call: SimulatedCall) -> Effect:
 
 
 def _ignore_transposition(call: SimulatedCall) -> Effect:
-    """Read the elements of a transposed view of another input in the order of the storage."""
+    """Read the elements of a transposed view of another input in the order of the storage.
+
+    Returns:
+        The effect; `not_applicable` unless an input is such a view.
+    """
     overlap = call.case.overlap
     if overlap is None or not overlap.transposes:
         return Effect.not_applicable

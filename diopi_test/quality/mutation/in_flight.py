@@ -145,7 +145,7 @@ class QueueingVendor(CaseTakingVendor):
         return self._runtime.d2h(stream, destination, source, nbytes)
 
     def open_device(self) -> Device:
-        """Open the host as a device that executes queued work only when the caller waits for it."""
+        """Return the host as a device that executes queued work only when the caller waits for it."""
         functions = replace(self._runtime, stream_sync=self._synchronize, d2h=self._copy_back)
         return Device(functions, host_addressable=True)
 

@@ -111,8 +111,8 @@ class MutationReport:
 
         These cases kill mutants that the basic cases do not kill, or cache the value that such a mutant uses.
         """
-        needed = {label for t in self.results if t.killed_by for label in (t.killed_by[0], t.earlier) if label}
-        return sorted(label for label in needed - set(self.basic) if not label.startswith(DERIVED))
+        required = {label for t in self.results if t.killed_by for label in (t.killed_by[0], t.earlier) if label}
+        return sorted(label for label in required - set(self.basic) if not label.startswith(DERIVED))
 
     @property
     def parameters_without_effect(self) -> dict[str, tuple[int, int]]:

@@ -76,7 +76,7 @@ class SoakVendor(CaseTakingVendor):
         self._leaked: list[object] = []
 
     def open_device(self) -> Device:
-        """Open the host as the device."""
+        """Return the host as the device."""
         return Device(HostRuntime().functions(), host_addressable=True)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
