@@ -62,7 +62,7 @@ class UnsupportedCaseError(Exception):
 
 
 def case(function: Callable[[RuntimeBench], None]) -> Callable[[RuntimeBench], None]:
-    """Register a case under the name of the function."""
+    """Return the function unchanged, after registering it as a case under its name."""
     CASES[function.__name__] = function
     return function
 
@@ -86,7 +86,7 @@ class RuntimeBench:
         return int(self.call("getDeviceCount"))
 
     def call(self, name: str, *inputs: Any) -> Any:
-        """Call a function, see `DeviceRuntimeClient.call`."""
+        """Return the output of a function of the runtime, called with `inputs`; see `DeviceRuntimeClient.call`."""
         return self.client.call(name, *inputs)
 
     def require_devices(self, count: int) -> None:
@@ -96,11 +96,11 @@ class RuntimeBench:
 
     @contextmanager
     def on_device(self, device: int) -> Iterator[None]:
-        """Make a device the current one during the `with` statement."""
-        before = self.call("current_device")
+        """Return a context manager in which a device is the current one."""
+        previous = self.call("current_device")
         self.call("setDevice", device)
         yield
-        self.call("setDevice", before)
+        self.call("setDevice", previous)
 
     @contextmanager
     def stream(self, prior: bool = False) -> Iterator[int]:
@@ -118,13 +118,13 @@ class RuntimeBench:
 
     @contextmanager
     def streams(self, count: int) -> Iterator[list[int]]:
-        """Create several streams; every second one has priority."""
+        """Return a context manager with `count` new streams; every second one has priority."""
         with ExitStack() as stack:
             yield [stack.enter_context(self.stream(prior=bool(n % 2))) for n in range(count)]
 
     @contextmanager
     def events(self, count: int) -> Iterator[list[int]]:
-        """Create several events on the current device, and destroy them at the end of the `with` statement."""
+        """Return a context manager with `count` new events on the current device, which are destroyed at its end."""
         events = [self.call("createEvent") for _ in range(count)]
         yield events
         for event in events:
@@ -161,7 +161,7 @@ class RuntimeBench:
         self.call("memCopyH2D", array.nbytes, address, address_of(array))
 
     def download(self, address: int, size: int) -> Bytes:
-        """Return bytes of device memory."""
+        """Return `size` bytes of device memory from an address."""
         array = np.full(size, GUARD, np.uint8)
         self.call("memCopyD2H", size, address_of(array), address)
         return array
@@ -231,7 +231,7 @@ def pattern(size: int, seed: int = 0) -> Bytes:
 
 
 def check(subject: str, actual: object, expected: object) -> None:
-    """Raise RuntimeViolationError unless two values are equal."""
+    """Raise RuntimeViolationError unless two values are equal; `subject` says in the message what they are."""
     if actual != expected:
         raise RuntimeViolationError(f"{subject}: {actual!r}, expected {expected!r}")
 
@@ -243,19 +243,36 @@ def check_that(condition: bool, message: str) -> None:
 
 
 def check_bytes(subject: str, actual: Bytes, expected: Bytes | int) -> None:
-    """Raise RuntimeViolationError unless all bytes are as expected; the message names the first difference."""
-    wanted = np.broadcast_to(np.asarray(expected, np.uint8), actual.shape)
-    (places,) = np.nonzero(actual != wanted)
+    """Raise RuntimeViolationError unless all bytes are as expected; the message names the first difference.
+
+    Args:
+        subject: what the bytes are, for the message.
+        actual: the bytes.
+        expected: the expected bytes, or the value of all bytes.
+
+    Raises:
+        RuntimeViolationError: A byte differs.
+    """
+    expected_bytes = np.broadcast_to(np.asarray(expected, np.uint8), actual.shape)
+    (places,) = np.nonzero(actual != expected_bytes)
     if places.size:
         first = int(places[0])
         differing = f"{pluralize(places.size, 'byte')} of {actual.size:,} {'differs' if places.size == 1 else 'differ'}"
         raise RuntimeViolationError(
-            f"{subject}: {differing}; the first is byte {first:,}: {actual[first]}, expected {wanted[first]}"
+            f"{subject}: {differing}; the first is byte {first:,}: {actual[first]}, expected {expected_bytes[first]}"
         )
 
 
 def check_guarded(subject: str, actual: Bytes, offset: int, expected: Bytes | int, size: int) -> None:
-    """Raise RuntimeViolationError unless `size` bytes from `offset` are as expected, and all others are guard bytes."""
+    """Raise RuntimeViolationError unless some bytes are as expected, and all others are guard bytes.
+
+    Args:
+        subject: what the bytes are, for the message.
+        actual: the bytes.
+        offset: the position of the first byte that is not a guard byte.
+        expected: the expected bytes, or the value of all bytes.
+        size: the number of bytes that are not guard bytes.
+    """
     check_bytes(subject, actual[offset : offset + size], expected)
     check_bytes(f"{subject}: bytes before the target", actual[:offset], GUARD)
     check_bytes(f"{subject}: bytes after the target", actual[offset + size :], GUARD)
@@ -263,7 +280,7 @@ def check_guarded(subject: str, actual: Bytes, offset: int, expected: Bytes | in
 
 @contextmanager
 def expect_rejection(subject: str, statuses: Sequence[str] = ("DIPU_EXCEPTION",)) -> Iterator[None]:
-    """Raise RuntimeViolationError unless the call in the `with` statement fails with one of the statuses."""
+    """Return a context manager that raises RuntimeViolationError unless its body fails with one of the statuses."""
     try:
         yield
     except RuntimeCallError as error:

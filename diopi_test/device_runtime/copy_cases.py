@@ -1,4 +1,8 @@
-"""Cases of copies and fills: sizes, addresses, kinds of host memory, and copies between devices."""
+"""Cases of copies and fills: sizes, addresses, kinds of host memory, and copies between devices.
+
+Each case receives the bench (`RuntimeBench`), through which it calls the runtime. The name of a case states what must
+be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Cases of devices: their number, properties and memory, the current device, and errors."""
+"""Cases of devices: their number, properties and memory, the current device, and errors.
+
+Each case receives the bench (`RuntimeBench`), through which it calls the runtime. The name of a case states what must
+be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Cases of resetting a device and of ending and restarting the runtime; they come last."""
+"""Cases of resetting a device and of ending and restarting the runtime; they come last.
+
+Each case receives the bench (`RuntimeBench`), through which it calls the runtime. The name of a case states what must
+be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Cases of allocation: device memory and pinned memory, exhaustion and misuse."""
+"""Cases of allocation: device memory and pinned memory, exhaustion and misuse.
+
+Each case receives the bench (`RuntimeBench`), through which it calls the runtime. The name of a case states what must
+be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Cases of streams: order, waiting, destruction and devices."""
+"""Cases of streams: order, waiting, destruction and devices.
+
+Each case receives the bench (`RuntimeBench`), through which it calls the runtime. The name of a case states what must
+be true; the case raises `RuntimeViolationError` otherwise.
+"""
 
 from __future__ import annotations
 

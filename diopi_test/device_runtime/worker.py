@@ -48,7 +48,7 @@ def judge(case: Callable[[Bench], object], bench: Bench) -> tuple[Verdict, str]:
 
 
 def start(library: Path) -> RuntimeBench:
-    """Load a library and start its runtime; raise NoDeviceRuntimeError if either is impossible."""
+    """Return the bench of a library whose runtime was started; raise NoDeviceRuntimeError if this is impossible."""
     client = DeviceRuntimeClient(library)
     try:
         if client.has("initializeVendor"):
@@ -61,7 +61,7 @@ def start(library: Path) -> RuntimeBench:
 
 
 def main(library: str, descriptor: str) -> None:
-    """Run cases until standard input ends."""
+    """Run cases until standard input ends; the module's docstring describes the arguments and the messages."""
     with os.fdopen(int(descriptor), "w") as replies:
         try:
             bench = start(Path(library))

@@ -322,7 +322,7 @@ def _counts(last: CaseRecord, after: Report) -> bool:
 
 
 def _change(was: Verdict | None, now: Verdict | None) -> OutcomeChange:
-    """Classify the change from one verdict to another; None means that the run has no such case."""
+    """Return the kind of a change from the verdict `was` to the verdict `now`; None means that a run lacks the case."""
     if was is None:
         return OutcomeChange.new
     if now is None:
@@ -379,6 +379,6 @@ class _Seconds:
         self.by_function: dict[str, tuple[float, float]] = {}
 
     def add(self, function: str, before: float, after: float) -> None:
-        """Add the durations of a case in both runs to the totals of its function."""
+        """Add the durations of a case in both runs, `before` and `after`, to the totals of its function."""
         was, now = self.by_function.get(function, (0.0, 0.0))
         self.by_function[function] = was + before, now + after

@@ -59,7 +59,12 @@ class EvidenceError(Exception):
 @final
 @dataclass(frozen=True)
 class Member:
-    """The entry of the index for a member of the archive: its SHA-256 digest in hexadecimal, and its size in bytes."""
+    """The entry of the index for a member of the archive.
+
+    Attributes:
+        sha256: the SHA-256 digest of the member in hexadecimal.
+        size: the size of the member in bytes.
+    """
 
     sha256: str
     size: int
@@ -175,7 +180,7 @@ class Archive:
 
     @classmethod
     def read(cls, path: Path) -> Archive:
-        """Read the archive at `path`; raise EvidenceError if it can't be opened or is too large."""
+        """Return the archive at `path`; raise EvidenceError if it can't be opened or is too large."""
         try:
             with path.open("rb") as file:
                 content = file.read(LARGEST + 1)
@@ -194,9 +199,9 @@ class Archive:
         """Return the index; raise EvidenceError if it is missing, invalid or of another format version."""
         try:
             index = json.loads(self.members[INDEX])
-            found = index.get("schema_version") if isinstance(index, dict) else None
-            if found != VERSION:
-                raise ValueError(f"expected schema_version {VERSION}, found {found}")
+            version = index.get("schema_version") if isinstance(index, dict) else None
+            if version != VERSION:
+                raise ValueError(f"expected schema_version {VERSION}, found {version}")
             return from_json(Evidence, index)
         except (KeyError, ValueError, RecursionError) as error:
             raise EvidenceError(f"{INDEX} is missing or can't be read: {error}") from error
@@ -251,14 +256,14 @@ def _members(content: bytes) -> Mapping[str, bytes]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
-            found = file.infolist()
-            if any(member.compress_type != zipfile.ZIP_STORED for member in found):
+            entries = file.infolist()
+            if any(member.compress_type != zipfile.ZIP_STORED for member in entries):
                 raise EvidenceError("the archive was repacked: a member is compressed")
-            if (size := sum(member.file_size for member in found)) > len(content):
+            if (size := sum(member.file_size for member in entries)) > len(content):
                 raise EvidenceError(f"the members have {size} bytes together, but the archive has only {len(content)}")
-            if len({member.filename for member in found}) != len(found):
+            if len({member.filename for member in entries}) != len(entries):
                 raise EvidenceError("two members of the archive have the same name")
-            return {member.filename: file.read(member) for member in found}
+            return {member.filename: file.read(member) for member in entries}
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise EvidenceError(f"the file is not a ZIP file, or it is truncated or damaged: {error}") from error
 

@@ -123,4 +123,4 @@ def _body(case: CaseRecord) -> Iterable[str]:
 
 def _text(text: str) -> str:
     r"""Return a text in which each character that XML 1.0 forbids is replaced by its code, such as `\x1b`."""
-    return _NOT_XML.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+    return _NOT_XML.sub(lambda match: f"\\x{ord(match.group()):02x}", text)

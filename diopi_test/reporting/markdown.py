@@ -200,8 +200,10 @@ def _durations(report: Report, number: int) -> Iterator[str]:
     yield from _render_details("functions that took longest", _table(["function", "cases", "took"], rows))
     cases = [[_code(case.id), f"{case.seconds:.2f} s"] for case in slowest(report.cases)[:number]]
     yield from _render_details("cases that took longest", _table(["case", "took"], cases))
-    if far := compare_with_copies(report.cases)[:number]:
-        times = [[_code(entry.id), f"{entry.timing.seconds * 1e6:.1f} µs", f"{entry.times:.3g}"] for entry in far]
+    if slow_cases := compare_with_copies(report.cases)[:number]:
+        times = [
+            [_code(entry.id), f"{entry.timing.seconds * 1e6:.1f} µs", f"{entry.times:.3g}"] for entry in slow_cases
+        ]
         yield from _render_details("calls farthest from memory bandwidth", _table(["case", "took", "× a copy"], times))
 
 
@@ -232,8 +234,8 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
 
 def _changed_case(case: ChangedCase) -> Iterator[str]:
     """Yield the list entry of a case whose outcome changed: its ID, both verdicts and its message."""
-    before, after = map(_verdict_in_words, (case.before, case.after))
-    yield f"- {_code(case.id)}: {before} → {after} {_code(case.message) if case.message else ''}"
+    verdict_before, verdict_after = map(_verdict_in_words, (case.before, case.after))
+    yield f"- {_code(case.id)}: {verdict_before} → {verdict_after} {_code(case.message) if case.message else ''}"
 
 
 def _verdict_in_words(verdict: Verdict | None) -> str:

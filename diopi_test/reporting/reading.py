@@ -88,7 +88,7 @@ def with_fail_on(report: Report, fail_on: Severity) -> Report:
 
 
 def _read_log(path: Path) -> Report:
-    """Read the log of a run and derive its report."""
+    """Return the report that follows from the log of a run."""
     content = LogContent.read(path)
     _check_version(content.header.schema_version, "log")
     return content.report()

@@ -73,10 +73,10 @@ def _ssh_keygen(*words: object, content: bytes | None = None) -> str:
     """
     command = ["ssh-keygen", *map(str, words)]
     try:
-        done = subprocess.run(command, input=content, capture_output=True, check=False)
+        process = subprocess.run(command, input=content, capture_output=True, check=False)
     except OSError as error:
         raise SignatureError(f"signatures need OpenSSH's ssh-keygen: {error}") from error
-    output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
-    if done.returncode:
-        raise SignatureError(f"ssh-keygen ended with {done.returncode}: {output}")
+    output = (process.stdout + process.stderr).decode("utf-8", "replace").strip()
+    if process.returncode:
+        raise SignatureError(f"ssh-keygen ended with {process.returncode}: {output}")
     return output

@@ -86,6 +86,6 @@ def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
         key = (case.function, Dtype[case.dtype], tuple(sorted(views[case.function].layouts(case.label))))
         verdicts.setdefault(key, Counter())[case.verdict.value] += 1
     return [
-        Use(function=function, dtype=dtype, layouts=layouts, verdicts=dict(sorted(found.items())))
-        for (function, dtype, layouts), found in sorted(verdicts.items())
+        Use(function=function, dtype=dtype, layouts=layouts, verdicts=dict(sorted(verdicts_of_use.items())))
+        for (function, dtype, layouts), verdicts_of_use in sorted(verdicts.items())
     ]

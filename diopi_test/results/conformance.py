@@ -38,11 +38,15 @@ def families_of(
     by_family: dict[str, list[str]] = defaultdict(list)
     for name in sorted(by_function):
         by_family[prototypes()[name].family].append(name)
-    implemented = {name for name, found in by_function.items() if any(case.verdict in EXECUTED for case in found)}
+    implemented = {
+        name
+        for name, cases_of_function in by_function.items()
+        if any(case.verdict in EXECUTED for case in cases_of_function)
+    }
     failing = {
         name
-        for name, found in by_function.items()
-        if any(case.verdict in UNSUCCESSFUL and counts(case) for case in found)
+        for name, cases_of_function in by_function.items()
+        if any(case.verdict in UNSUCCESSFUL and counts(case) for case in cases_of_function)
     }
     return [_family(name, by_family[name], implemented, failing) for name in sorted(by_family)]
 

@@ -73,8 +73,8 @@ class DeclarationCheck:
             return f"{pluralize(len(self.contradictions), 'contradiction')} with measurements"
         if not self.measured:
             return "could not be measured"
-        missing = f", {pluralize(len(self.unmeasured), 'field')} not measured" if self.unmeasured else ""
-        return f"agrees with measurements{missing}"
+        suffix = f", {pluralize(len(self.unmeasured), 'field')} not measured" if self.unmeasured else ""
+        return f"agrees with measurements{suffix}"
 
     @property
     def lines(self) -> Iterator[str]:

@@ -36,6 +36,6 @@ def details(checks: Iterable[CheckResult]) -> Iterator[str]:
             arguments = difference.arguments
 
 
-def _join_entries(named: Mapping[str, str], between: str) -> str:
-    """Join names and texts to one line such as `x = 1; y = 2`, with `between` between a name and its text."""
-    return "; ".join(f"{name}{between}{text}" for name, text in named.items())
+def _join_entries(named: Mapping[str, str], separator: str) -> str:
+    """Return names and texts as one line such as `x = 1; y = 2`, with `between` between a name and its text."""
+    return "; ".join(f"{name}{separator}{text}" for name, text in named.items())

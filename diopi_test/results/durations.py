@@ -92,9 +92,9 @@ def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
     for case in slowest(cases)[:number]:
         longest.add_row(f"{case.seconds:.2f}", escape(case.id))
     yield longest
-    if far := compare_with_copies(cases):
+    if slow_cases := compare_with_copies(cases):
         slow = _table("the calls farthest from memory bandwidth", "× a copy", "microseconds", "GB/s", "case")
-        for distance in far[:number]:
+        for distance in slow_cases[:number]:
             timing = distance.timing
             rate = timing.bytes / timing.seconds / 1e9
             slow.add_row(f"{distance.times:.3g}", f"{timing.seconds * 1e6:.1f}", f"{rate:.3g}", escape(distance.id))

@@ -60,7 +60,7 @@ def _is_old(content: dict[str, Any]) -> bool:
 
 
 def _upgrade_check(check: Any) -> Any:
-    """Replace a former check name in a check record by its current name."""
+    """Return a check record with the current name of its check in place of a former name."""
     if not isinstance(check, dict):
         return check
     name = check.get("check")

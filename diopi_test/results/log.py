@@ -169,21 +169,21 @@ def damaged_lines(lines: Sequence[bytes]) -> Sequence[int]:
 
 def _ends_a_part(lines: Sequence[bytes], number: int) -> bool:
     """Return whether the next intact line after line `number` (counted from 0) states that the run was resumed."""
-    after = next((line for line in lines[number + 1 :] if is_intact(line)), b"")
-    return after.startswith(b'{"kind":"resumed"')
+    next_line = next((line for line in lines[number + 1 :] if is_intact(line)), b"")
+    return next_line.startswith(b'{"kind":"resumed"')
 
 
 def _entry(line: bytes) -> LogRecord:
     """Return the record of a complete line; raise LogError if it is not a record."""
     try:
-        found = json.loads(_content(line))
+        record = json.loads(_content(line))
     except (ValueError, RecursionError) as error:
         raise LogError(f"a line of the log is not JSON although its checksum matches: {error}") from error
-    if not isinstance(found, dict) or found.keys() != {"kind", "content"} or not isinstance(found["kind"], str):
+    if not isinstance(record, dict) or record.keys() != {"kind", "content"} or not isinstance(record["kind"], str):
         raise LogError(
             "a line of the log does not have exactly the keys kind and content although its checksum matches"
         )
-    return LogRecord(**found)
+    return LogRecord(**record)
 
 
 def _content(line: bytes) -> bytes:

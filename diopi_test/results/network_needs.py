@@ -82,18 +82,18 @@ def _needs(
         The blocked calls by obstacle.
     """
     ids = {f"{call.function}[{call.label}]": call for call in network.calls}
-    found: dict[Obstacle, list[TracedCall]] = defaultdict(list)
+    calls_by_obstacle: dict[Obstacle, list[TracedCall]] = defaultdict(list)
     if any(name in by_id for name in ids):
         for name, call in ids.items():
             for obstacle in _obstacles_of_case(by_id.get(name), call.function, report):
-                found[obstacle].append(call)
+                calls_by_obstacle[obstacle].append(call)
     else:
         for call in network.calls:
             for obstacle in _obstacles_of_function(call.function, by_function.get(call.function, ()), report):
-                found[obstacle].append(call)
+                calls_by_obstacle[obstacle].append(call)
     return {
         obstacle: BlockedCalls(cases=len(calls), calls_per_step=sum(call.count for call in calls))
-        for obstacle, calls in found.items()
+        for obstacle, calls in calls_by_obstacle.items()
     }
 
 

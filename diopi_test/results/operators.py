@@ -107,8 +107,8 @@ def describe_overrides(report: Report) -> Iterator[str]:
         f"it served {summary.served} of {pluralize(summary.functions, 'function')}"
     )
     if unused := summary.unused:
-        more = f" and {len(unused) - MAX_OPERATORS} more" if len(unused) > MAX_OPERATORS else ""
-        yield f"overridden, but not run: {', '.join(unused[:MAX_OPERATORS])}{more}"
+        suffix = f" and {len(unused) - MAX_OPERATORS} more" if len(unused) > MAX_OPERATORS else ""
+        yield f"overridden, but not run: {', '.join(unused[:MAX_OPERATORS])}{suffix}"
 
 
 def show_operators(report: Report, console: Console) -> None:

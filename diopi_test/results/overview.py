@@ -115,6 +115,6 @@ def _show_families(families: list[FamilyConformance], console: Console) -> None:
 
 
 def _first_names(names: tuple[str, ...]) -> str:
-    """Join the first names, and state how many more there are."""
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(names[:MAX_NAMES]) + more
+    """Return the first names as text, with the number of all others."""
+    suffix = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + suffix

@@ -76,7 +76,7 @@ class CaseRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Numbers of cases, total and by verdict."""
+    """Numbers of cases: of all, and of those with each verdict."""
 
     total: int
     passed: int
@@ -152,7 +152,12 @@ class VendorInfo:
 
 @dataclass(frozen=True)
 class BaselineInfo:
-    """Level and digest of the baseline; the digest is empty if the baseline could not be read."""
+    """The baseline of a run.
+
+    Attributes:
+        level: the level.
+        digest: the digest of all cases; empty if the baseline could not be read.
+    """
 
     level: str
     digest: str
@@ -160,7 +165,15 @@ class BaselineInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """The software and hardware of a run."""
+    """The software and hardware of a run.
+
+    Attributes:
+        python: the version of Python.
+        platform: the operating system.
+        machine: the architecture of the CPU, such as `x86_64`.
+        cpus: the number of CPUs; None if it is not known.
+        packages: the versions of the packages that affect results, by name.
+    """
 
     python: str
     platform: str
@@ -452,7 +465,13 @@ class PlannedReport:
 
 @dataclass(frozen=True)
 class PlanReport:
-    """The reports of the runs of a plan in order, and their total duration."""
+    """The reports of the runs of a plan.
+
+    Attributes:
+        schema_version: the version of the format.
+        runs: the reports, in the order of the plan.
+        seconds: the duration of all runs together.
+    """
 
     schema_version: int
     runs: tuple[PlannedReport, ...]

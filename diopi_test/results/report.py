@@ -99,13 +99,13 @@ def _show_waivers(waivers: WaiverReport, console: Console, limit: int = 5) -> No
     for improvement in waivers.improvements:
         change = f"{improvement.was} → {improvement.now}".replace("_", " ")
         line = f"improved: {improvement.pattern}: {change} ({improvement.number}: {', '.join(improvement.first)}"
-        more = ", …" if improvement.number > len(improvement.first) else ""
-        console.print(f"{line}{more})", highlight=False, markup=False, soft_wrap=True)
+        suffix = ", …" if improvement.number > len(improvement.first) else ""
+        console.print(f"{line}{suffix})", highlight=False, markup=False, soft_wrap=True)
     for state, title in _REPORTED_STATES.items():
         patterns = [use.waiver.pattern for use in waivers.in_state(state)]
         if patterns:
-            more = ", …" if len(patterns) > limit else ""
-            line = f"{title}: {len(patterns)} ({', '.join(patterns[:limit])}{more})"
+            suffix = ", …" if len(patterns) > limit else ""
+            line = f"{title}: {len(patterns)} ({', '.join(patterns[:limit])}{suffix})"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -125,8 +125,8 @@ def _show_incomplete(report: Report, console: Console) -> None:
     line = f"incomplete: {summary.total} of {number} cases have a verdict, {summary.reason}"
     console.print(line, style="red", highlight=False, markup=False, soft_wrap=True)
     if named := ", ".join(summary.first_not_run):
-        more = ", …" if summary.not_run > len(summary.first_not_run) else ""
-        console.print(f"  not run: {named}{more}", highlight=False, markup=False, soft_wrap=True)
+        suffix = ", …" if summary.not_run > len(summary.first_not_run) else ""
+        console.print(f"  not run: {named}{suffix}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_classes(report: Report, console: Console) -> None:

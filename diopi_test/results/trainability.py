@@ -59,9 +59,12 @@ def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
         function: [ended.get((function, label), Verdict.not_run) for label in labels]
         for function, labels in shipped_calls(name).items()
     }
-    all_verdicts = [verdict for found in verdicts.values() for verdict in found]
+    all_verdicts = [verdict for verdicts_of_function in verdicts.values() for verdict in verdicts_of_function]
     passed, not_run = sum(verdict in SUCCESSFUL for verdict in all_verdicts), all_verdicts.count(Verdict.not_run)
-    worst = {function: next((v for v in WORST if v in found), None) for function, found in sorted(verdicts.items())}
+    worst = {
+        function: next((v for v in WORST if v in verdicts_of_function), None)
+        for function, verdicts_of_function in sorted(verdicts.items())
+    }
     failures = {function: verdict for function, verdict in worst.items() if verdict is not None}
     not_mapped = tuple(sorted(load_shipped_trace(name).not_mapped))
     return ModelReport(

@@ -105,7 +105,12 @@ class AffectedCases:
 
 
 def _changes_since(log: LogContent, version: VendorVersion) -> tuple[frozenset[str] | None, str]:
-    """Return the functions that changes since a run can affect, or None for all, and the reason."""
+    """Return the functions that changes since a run can affect, or None for all, and the reason.
+
+    Args:
+        log: the log of the run.
+        version: the vendor and the baseline as they are now.
+    """
     if log.header.baseline.digest != version.baseline:
         return None, "the baseline differs from that of the log"
     if version.numerics and log.numerics.digest != version.numerics:

@@ -97,14 +97,14 @@ def _explain_equal_results(loaded: LoadedCase, base: BaselineCase) -> str:
 
 
 def _describe_briefly(value: Any) -> str:
-    """Describe an argument or result in a few words, without its elements."""
+    """Return an argument or result in a few words, without its elements."""
     if isinstance(value, list):
         return f"[{'; '.join(map(_describe_briefly, value))}]"
     return _describe_layout(value) if isinstance(value, (BaselineTensor, Expected)) else describe_attribute(value)
 
 
 def _describe_layout(tensor: BaselineTensor | Expected) -> str:
-    """Describe the element type, shape, strides, offset and layout of a tensor."""
+    """Return the element type, shape, strides, offset and layout of a tensor as text."""
     shape = tensor.values.shape
     place = layout_named(tensor.layout)(shape)
     return f"{describe_tensor(tensor.dtype, shape, place.strides, place.offset)}, {tensor.layout}"
@@ -181,7 +181,7 @@ def _describe_array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[
 
 
 def _describe_range(values: NDArray[np.float64]) -> str:
-    """Describe the smallest and the largest finite number, and count the other values."""
+    """Return the smallest and the largest finite number as text, and the numbers of other values."""
     finite = values[np.isfinite(values)]
     special = {"NaN": np.isnan(values), "infinite": np.isinf(values)}
     counts = [f"{int(mask.sum())} {name}" for name, mask in special.items() if mask.any()]

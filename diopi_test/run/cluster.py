@@ -26,7 +26,10 @@ ReportCase = Callable[[Collected, Outcome, float], None]
 
 
 def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Sequence[ScheduledCase]]:
-    """Split each batch into one batch per function; keep batches in which a function's cases are not consecutive."""
+    """Yield the pieces of each batch, one piece per function.
+
+    A batch in which a function's cases are not consecutive is not split.
+    """
     for batch in batches:
         pieces: dict[str, list[ScheduledCase]] = {}
         for scheduled in batch:
@@ -131,7 +134,12 @@ class ClusterExecutor:
             self._check_vendor(result)
 
     def _batch(self, scheduled: Sequence[ScheduledCase], policy: FailurePolicy) -> Batch:
-        """Return a batch for one task of the cluster, with absolute paths."""
+        """Return a batch for one task of the cluster, with absolute paths.
+
+        Args:
+            scheduled: the cases.
+            policy: which failures are confirmed or retried.
+        """
         located = tuple(replace(item, path=item.path.absolute()) for item in scheduled)
         return replace(
             self._template,

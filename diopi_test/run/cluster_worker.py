@@ -173,7 +173,7 @@ def run_batch(text: str) -> str:
 
 
 def _run(batch: Batch) -> BatchResult:
-    """Run a batch of cases once; a vendor that does not start becomes part of the result."""
+    """Return the result of running a batch of cases once; a vendor that does not start becomes part of the result."""
     ended: list[EndedCase] = []
 
     def report(case: Collected, outcome: Outcome, seconds: float) -> None:
@@ -225,7 +225,14 @@ async def close_devices(run: str) -> list[str]:
 
 
 async def abandon(run: str) -> list[str]:
-    """End a run on this Dask worker: close idle executors at once, and the others after their current case."""
+    """End a run on this Dask worker: close idle executors at once, and the others after their current case.
+
+    Args:
+        run: the ID of the run.
+
+    Returns:
+        What `close_devices` returns for the idle executors.
+    """
     IDLE_EXECUTORS.abandoned.add(run)
     return await close_devices(run)
 

@@ -157,7 +157,7 @@ def collect_file(path: Path) -> Iterator[Collected]:
 
 
 def _collected(function: str, case: ListedCase) -> Collected:
-    """Convert a case of a manifest to a collected case."""
+    """Return a case of a manifest as a collected case."""
     return Collected(
         function=function,
         label=case.label,

@@ -37,8 +37,10 @@ def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
     """
     if len(cases) != 1:
         examples = f": {', '.join(map(name, cases[:MAX_SIMILAR_IDS]))}" if cases else ""
-        more = ", …" if len(cases) > MAX_SIMILAR_IDS else ""
-        raise SelectionError(f"--debug runs exactly one case, but {len(cases) or 'none'} are selected{examples}{more}")
+        suffix = ", …" if len(cases) > MAX_SIMILAR_IDS else ""
+        raise SelectionError(
+            f"--debug runs exactly one case, but {len(cases) or 'none'} are selected{examples}{suffix}"
+        )
     return cases[0]
 
 
@@ -81,14 +83,14 @@ def _hints(case: str, *, stored: bool) -> Iterator[str]:
 
 
 def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOptions) -> Outcome:
-    """Run a stored case on a newly opened device."""
+    """Return the outcome of a stored case on a newly opened device."""
     sha256 = open_level_of_file(path).sha256(path.stem)
     with vendor.open_device() as device:
         return Session(LocalTarget(vendor, device), options).run(path, collected, sha256)
 
 
 def _run_runtime_case(vendor: BaseVendor, collected: Collected) -> Outcome:
-    """Run a case of the runtime functions. Exceptions reach the caller."""
+    """Return the outcome of a case of the runtime functions. Exceptions reach the caller."""
     case = next(case for case in RUNTIME_CASES if case.name == collected.label)
     case.run(vendor)
     return Outcome(verdict=Verdict.passed)

@@ -96,11 +96,11 @@ def _combine(declared: Numerics, outcomes: Sequence[tuple[str, Outcome]]) -> Dec
     A field that could not be measured, although the measurement ended normally, is listed only if it deviates from IEEE
     arithmetic. Other fields declare nothing beyond the standard.
     """
-    found = [result for _, outcome in outcomes for result in outcome.check_results if result.message]
+    failed_checks = [result for _, outcome in outcomes for result in outcome.check_results if result.message]
     deviating = {_MEASURED_WITH.get(name, name) for name in deviating_fields(declared)}
     return DeclarationCheck(
         measured=tuple(name for name, outcome in outcomes if outcome.check_results),
-        contradictions=tuple(Contradiction(entry.check, not entry.passed, entry.message) for entry in found),
+        contradictions=tuple(Contradiction(entry.check, not entry.passed, entry.message) for entry in failed_checks),
         unmeasured=tuple(
             UnmeasuredField(name, outcome.message)
             for name, outcome in outcomes

@@ -170,7 +170,7 @@ _BFLOAT16 = to_numpy(Dtype.bfloat16)
 
 
 def _to_numpy_type(array: NDArray[Any]) -> NDArray[Any]:
-    """Convert an array to a type that NumPy supports: bfloat16 is the upper half of float32, including NaN."""
+    """Return an array in a type that NumPy supports: bfloat16 is the upper half of float32, including NaN."""
     if array.dtype != _BFLOAT16:
         return array
     bits = np.ascontiguousarray(array).reshape(array.shape).view(np.uint16)

@@ -64,9 +64,9 @@ class Keywords:
         def matches(word: str, /, **_: Any) -> bool:
             if word in decided:
                 return decided[word]
-            if (found := _occurs_in_ids(word.lower(), function)) is None:
+            if (occurrence := _occurs_in_ids(word.lower(), function)) is None:
                 raise _UndecidedError(word)
-            return found
+            return occurrence
 
         try:
             return self._expression.evaluate(matches)

@@ -137,15 +137,15 @@ def find_case(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
         CaseLookupError: No case or several cases match; the message names similar ones.
     """
     cases = [(path, case) for path in _files(paths, words) for case in collect_file(path)]
-    exact = [found for found in cases if found[1].id == words]
-    matching = exact or [found for found in cases if words.casefold() in found[1].id.casefold()]
+    exact = [stored for stored in cases if stored[1].id == words]
+    matching = exact or [stored for stored in cases if words.casefold() in stored[1].id.casefold()]
     if len(matching) == 1:
         return matching[0]
     ids = [case.id for _, case in matching or cases]
     if matching:
         raise CaseLookupError(f"{words!r} matches {len(ids)} cases: {_join_names(ids)}")
-    near = get_close_matches(words, ids, MAX_SIMILAR_IDS, cutoff=0) if ids else _similar_functions(paths, words)
-    raise CaseLookupError(f"no case matches {words!r}.{suggest(near)}")
+    similar = get_close_matches(words, ids, MAX_SIMILAR_IDS, cutoff=0) if ids else _similar_functions(paths, words)
+    raise CaseLookupError(f"no case matches {words!r}.{suggest(similar)}")
 
 
 def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
@@ -159,12 +159,12 @@ def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
 
 
 def _similar_functions(paths: Sequence[Path], words: str) -> list[str]:
-    """Return functions with names similar to the name that was not found."""
+    """Return functions with names similar to the function in `words`; `paths` are the files of all functions."""
     function = words.partition("[")[0]
     return get_close_matches(function, [path.stem for path in paths], MAX_SIMILAR_IDS, cutoff=0.4)
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Join the first names, and state how many more there are."""
-    more = f", … ({len(names) - MAX_SIMILAR_IDS} more)" if len(names) > MAX_SIMILAR_IDS else ""
-    return ", ".join(names[:MAX_SIMILAR_IDS]) + more
+    """Return the first names as text, with the number of all others."""
+    suffix = f", … ({len(names) - MAX_SIMILAR_IDS} more)" if len(names) > MAX_SIMILAR_IDS else ""
+    return ", ".join(names[:MAX_SIMILAR_IDS]) + suffix

@@ -86,7 +86,14 @@ class Terminal(io.TextIOBase):
     """
 
     def write(self, text: str) -> int:
-        """Write and flush the text. If this fails (no reader, full disk), drop this text and all later text."""
+        """Write and flush the text. If this fails (no reader, full disk), drop this text and all later text.
+
+        Args:
+            text: the text.
+
+        Returns:
+            The length of the text, even if it was dropped.
+        """
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         try:
             sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

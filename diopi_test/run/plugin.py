@@ -130,7 +130,7 @@ class ExecutedCases:
 
 
 def _read_waivers(paths: Iterable[Path]) -> Waivers:
-    """Read waiver files; raise a usage error of pytest if they are invalid."""
+    """Return the waivers in files; raise a usage error of pytest if they are invalid."""
     try:
         return Waivers.read(paths)
     except TableError as error:
@@ -148,7 +148,7 @@ def _find_numerics(name: str | None, folder: Path) -> Numerics | None:
 
 
 def _parse_seed(seed_text: str) -> int:
-    """Parse a seed; raise a usage error of pytest if it is invalid."""
+    """Return a seed from text; raise a usage error of pytest if it is invalid."""
     try:
         return parse_seed(seed_text)
     except ValueError as error:

@@ -47,10 +47,10 @@ class VisibleProgress(Progress):
 
     def _print_lines(self) -> None:
         """Print a line for each task that has begun and not finished, unless the console is a terminal."""
-        now = time.monotonic()
-        if self.console.is_terminal or now < self._next_line:
+        current_time = time.monotonic()
+        if self.console.is_terminal or current_time < self._next_line:
             return
-        self._next_line = now + self._period
+        self._next_line = current_time + self._period
         for task in self.tasks:
             if task.completed and not task.finished:
                 count = f"{task.completed:,.0f} of {task.total or 0:,.0f} in {task.elapsed or 0:.0f} s"

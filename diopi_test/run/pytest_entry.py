@@ -42,7 +42,7 @@ def _is_baseline(path: Path) -> bool:
     """Return whether the path is a baseline file, the folder of a level, or a folder of such folders."""
     if path.is_file():
         return path.suffix == SUFFIX
-    return _is_level(path) or any(_is_level(found.parent) for found in path.glob(f"*/{MANIFEST}"))
+    return _is_level(path) or any(_is_level(manifest.parent) for manifest in path.glob(f"*/{MANIFEST}"))
 
 
 def _is_level(folder: Path) -> bool:

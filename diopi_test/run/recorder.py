@@ -93,7 +93,7 @@ class Header:
         fail_on: Severity,
         origin: RunOrigin,
     ) -> Header:
-        """Return the header of a run that begins now in the current working directory."""
+        """Return the header of a run that begins now in the current folder; `Header` describes the arguments."""
         return cls(
             schema_version=SCHEMA_VERSION,
             command=command,
@@ -289,8 +289,10 @@ class LogContent:
         entries = iter(entries)
         first = next(entries, None)
         if first is None or first.kind != "run":
-            found = f"a record of kind {first.kind!r}" if first else "nothing"
-            raise LogError(f"{path} is not a log of a run: it begins with {found}, expected a record of kind 'run'")
+            description = f"a record of kind {first.kind!r}" if first else "nothing"
+            raise LogError(
+                f"{path} is not a log of a run: it begins with {description}, expected a record of kind 'run'"
+            )
         try:
             header = from_json(Header, first.content)
         except RecordError as error:
@@ -413,7 +415,7 @@ class LogContent:
 
 
 def _two_vendors(first: VendorInfo, second: VendorInfo) -> str:
-    """Describe a log with two vendors; include the digests if the vendors differ only in these."""
+    """Return the description of a log with two vendors, with digests if the vendors differ only in these."""
     texts = [vendor.title for vendor in (first, second)]
     if texts[0] == texts[1]:
         texts = [f"{vendor.title} (SHA-256 {vendor.digest})" for vendor in (first, second)]

@@ -35,9 +35,9 @@ def render_dependencies() -> str:
 
 
 def find_result_dependencies() -> Mapping[str, frozenset[str]]:
-    """Find, by function, the other functions whose results its cases take as arguments, in the cases themselves."""
+    """Return, by function, the other functions whose results its cases take as arguments."""
     load_families("diopi_test.cases")
-    return {name: found for name, prototype in prototypes().items() if (found := _sources_of(prototype))}
+    return {name: sources for name, prototype in prototypes().items() if (sources := _sources_of(prototype))}
 
 
 def _sources_of(prototype: Prototype) -> frozenset[str]:

@@ -96,6 +96,11 @@ def _attempt_call(target: Target, case: BaselineCase, mode: CallMode) -> CallAtt
 
     If a check of a smoke case fails, this function also finds results that change after the stream has finished.
 
+    Args:
+        target: the vendor.
+        case: the case.
+        mode: the addresses, the layouts and the streams of the call.
+
     Returns:
         The error code, or the record with the results of the checks.
     """
@@ -150,11 +155,11 @@ def derive_outcome(findings: Sequence[CheckResult], enabled_checks: Container[st
     return Outcome(verdict=Verdict.failed if message else Verdict.passed, message=message, check_results=enabled)
 
 
-def add_check_results(outcome: Outcome, more: Sequence[CheckResult]) -> Outcome:
+def add_check_results(outcome: Outcome, added_results: Sequence[CheckResult]) -> Outcome:
     """Return `outcome` with `more` check results; failed if one of them failed and the case had succeeded before."""
-    if not more:
+    if not added_results:
         return outcome
-    failures = [f"{finding.check}: {finding.message}" for finding in more if not finding.passed]
+    failures = [f"{finding.check}: {finding.message}" for finding in added_results if not finding.passed]
     verdict = Verdict.failed if failures and outcome.verdict not in UNSUCCESSFUL else outcome.verdict
     message = "; ".join(filter(None, (outcome.message, *failures)))
-    return replace(outcome, verdict=verdict, message=message, check_results=[*outcome.check_results, *more])
+    return replace(outcome, verdict=verdict, message=message, check_results=[*outcome.check_results, *added_results])

@@ -24,7 +24,12 @@ SINGLE_CALL = ChainKind(1)
 @final
 @dataclass(frozen=True)
 class _PassedCall:
-    """A call that passes on its own, with its record."""
+    """A call that passes on its own.
+
+    Attributes:
+        case: the case that makes the call.
+        record: the record of the call.
+    """
 
     case: BaselineCase
     record: CallRecord
@@ -120,7 +125,17 @@ def _without_chain(chain: Chain, codes: Sequence[Error], passed: int) -> Outcome
 def _run_order(
     target: Target, kind: ChainKind, calls: Sequence[_PassedCall], observe: Observe | None
 ) -> list[CheckResult]:
-    """Make the calls in this order and return the results of the checks."""
+    """Make the calls in this order and return the results of the checks.
+
+    Args:
+        target: the vendor.
+        kind: the number of streams.
+        calls: the calls, with the records of the calls on their own.
+        observe: receives the records of the calls; None if they are not needed.
+
+    Returns:
+        The results of the check of the values and of the check of guard zones.
+    """
     records, damage = target.run_chain(Chain(kind, [call.case for call in calls]))
     successful = {
         f"call-{number}": record for number, record in enumerate(records, 1) if isinstance(record, CallRecord)

@@ -22,7 +22,7 @@ def run_negative_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run a negative test on a vendor in this process, as `evaluate_negative_case` does."""
+    """Return the outcome of a negative test on a vendor in this process, as `evaluate_negative_case` does."""
     return evaluate_negative_case(LocalTarget(vendor, device), negative, enabled_checks, observe)
 
 

@@ -216,8 +216,10 @@ def _are_equal(first: CallRecord, second: CallRecord) -> bool:
         not (first.values or second.values or second.missing)
         and len(first.tensors) == len(second.tensors)
         and all(
-            before.shape == after.shape and before.dtype is after.dtype and are_bits_equal(before.after, after.after)
-            for before, after in zip(first.tensors, second.tensors, strict=True)
+            first_tensor.shape == second_tensor.shape
+            and first_tensor.dtype is second_tensor.dtype
+            and are_bits_equal(first_tensor.after, second_tensor.after)
+            for first_tensor, second_tensor in zip(first.tensors, second.tensors, strict=True)
         )
     )
 
@@ -226,10 +228,12 @@ def _measure_growth_by_case(target: Target, calls: Sequence[_CorrectCall]) -> di
     """Return how much each quantity of memory grows per call of each case, by the description of the case."""
     growth_by_case: dict[str, Mapping[str, float]] = {}
     for call in calls:
-        before = target.measure_memory()
+        memory_before = target.measure_memory()
         for _ in range(PROBE_CALLS):
             with suppress(RejectedCallError):
                 make_call(target, call.case)
-        after = target.measure_memory()
-        growth_by_case[describe_case(call.case)] = {name: (after[name] - before[name]) / PROBE_CALLS for name in before}
+        memory_after = target.measure_memory()
+        growth_by_case[describe_case(call.case)] = {
+            name: (memory_after[name] - memory_before[name]) / PROBE_CALLS for name in memory_before
+        }
     return growth_by_case

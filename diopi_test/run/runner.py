@@ -124,15 +124,15 @@ def _begin(source: CaseSource, recorder: Recorder, resumed: bool) -> Sequence[Sc
     level.verify(functions)
     ids = [case.id for case in cases]
     if resumed:
-        done = _resume(recorder, level, ids)
+        completed_ids = _resume(recorder, level, ids)
     else:
         recorder.begin(level.digest)
         recorder.schedule(ids)
-        done = set()
+        completed_ids = set()
     if not cases:
         recorder.stopped(source.selection.explain_empty(level.functions, cases))
     files = {RUNTIME: (Path(), None), **{name: (level.path(name), level.sha256(name)) for name in functions}}
-    left = order_cases([case for case in cases if case.id not in done], source.selection)
+    left = order_cases([case for case in cases if case.id not in completed_ids], source.selection)
     located = [(case, *files[case.function]) for case in left]
     return [ScheduledCase(path, case, sha256) for case, path, sha256 in located]
 

@@ -48,7 +48,7 @@ class FailedCases:
 
     @classmethod
     def read(cls, report: Path) -> FailedCases:
-        """Read the report that `diopi-test run --json` wrote; raise SelectionError if it is not a report."""
+        """Return the failed cases of a report of `diopi-test run --json`; raise SelectionError for other files."""
         try:
             cases = json.loads(report.read_text("utf-8"))["cases"]
             return cls(report, frozenset(case["id"] for case in cases if case["verdict"] not in NOT_FAILED))
@@ -80,7 +80,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Parse a shard such as `2/8`, the second of eight; raise SelectionError for anything else."""
+        """Return the shard that a text such as `2/8` names, the second of eight; raise SelectionError otherwise."""
         number, _, count = text.partition("/")
         if not (number.isdecimal() and count.isdecimal()):
             raise SelectionError(f"{text!r} is no shard: expected I/N, 2/8 for the second of eight")
@@ -97,11 +97,11 @@ class Shard:
             size: Returns the size of an item; by default, all sizes are equal.
         """
         sizes = [size(item) for item in items]
-        part, before, total = [], 0, sum(sizes)
+        part, preceding_size, total = [], 0, sum(sizes)
         for item, item_size in zip(items, sizes, strict=True):
-            if (2 * before + item_size) * self.count // (2 * total or 1) == self.number - 1:
+            if (2 * preceding_size + item_size) * self.count // (2 * total or 1) == self.number - 1:
                 part.append(item)
-            before += item_size
+            preceding_size += item_size
         return part
 
 
@@ -224,9 +224,9 @@ class Selection:
             cases: the cases of the functions that `wants_function` accepts.
         """
         requested = (*(self._keywords.words if self._keywords else ()), *self.cases)
-        known, ids = list(functions), [case.id for case in cases]
-        found = dict.fromkeys(name for word in requested for name in _find_similar(word, known, ids))
-        return suggest(list(found))
+        function_names, ids = list(functions), [case.id for case in cases]
+        similar = dict.fromkeys(name for word in requested for name in _find_similar(word, function_names, ids))
+        return suggest(list(similar))
 
     def explain_empty(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
         """Return the message that no case is selected, with similar names from the arguments of `suggest_similar`."""

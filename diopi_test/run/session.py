@@ -147,7 +147,10 @@ class Session:
             return Outcome(verdict=Verdict.failed, message=message, check_results=outcome.check_results)
 
     def _run_and_dump(self, loaded: LoadedCase, folder: Path) -> Outcome:
-        """Run a case. If it fails, write its inputs and results to a file in `folder`, which the message then names."""
+        """Return the outcome of a case.
+
+        If the case fails, its inputs and results are written to a file in `folder`, which the message then names.
+        """
         records: dict[str, CallRecord] = {}
         outcome = run_loaded_case(self.target, loaded, self._options.enabled_checks, records.update)
         if outcome.verdict not in UNSUCCESSFUL:

@@ -117,9 +117,13 @@ class CaseSource:
 
     def _list_drawn(self) -> list[Collected]:
         """Return the selected cases of a level with generated inputs, whether their results exist or not."""
-        wanted, data = self.selection.wants_function, self._described_folder
-        known = collect_described(data, wanted) if data else collect_drawn(self.level, wanted, huge=self.huge)
-        return self._select(list(prototypes()), known)
+        wants_function, data = self.selection.wants_function, self._described_folder
+        collected = (
+            collect_described(data, wants_function)
+            if data
+            else collect_drawn(self.level, wants_function, huge=self.huge)
+        )
+        return self._select(list(prototypes()), collected)
 
     def _select(self, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
         """Return the selected cases of the level and of the runtime; raise SelectionError if a named one is missing."""
@@ -127,8 +131,8 @@ class CaseSource:
             cases = demand_int32_indices(cases, self.level)
         counts = {CaseClass.concurrent: self.in_flight, CaseClass.soak: self.soak}
         cases = [case for case in cases if counts.get(case.case_class, 1)]
-        known = [*(collect_runtime() if self.selection.wants_function(RUNTIME) else ()), *cases]
-        if absent := self.selection.absent(known):
-            near = self.selection.suggest_similar(functions, known)
-            raise SelectionError(f"there is no case {', '.join(absent)} in {self.folder}.{near}")
-        return self.selection.apply(known)
+        all_cases = [*(collect_runtime() if self.selection.wants_function(RUNTIME) else ()), *cases]
+        if absent := self.selection.absent(all_cases):
+            similar = self.selection.suggest_similar(functions, all_cases)
+            raise SelectionError(f"there is no case {', '.join(absent)} in {self.folder}.{similar}")
+        return self.selection.apply(all_cases)

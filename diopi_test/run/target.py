@@ -80,19 +80,19 @@ class Target(Protocol):
         """
 
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
-        """Make the calls of a chain; see `in_flight.run_chain`."""
+        """Make the calls of a chain, and return records or error codes, and damage; see `in_flight.run_chain`."""
 
     def measure_memory(self) -> Mapping[str, int]:
-        """Measure the memory of the vendor's process and device; see `process_memory.measure_memory`."""
+        """Return the memory of the vendor's process and device; see `process_memory.measure_memory`."""
 
     def time_call(self, case: BaselineCase) -> Timing:
         """Measure the call of a case; raise RejectedCallError if the function returns an error code."""
 
     def run_runtime_case(self, name: str) -> Outcome:
-        """Run a case of the runtime functions."""
+        """Return the outcome of the case `name` of the runtime functions."""
 
     def measure_field(self, numerics: Numerics, label: str) -> Outcome:
-        """Measure a field of a declared arithmetic; see `declaration_check.measure_field`."""
+        """Return the outcome of measuring a field of a declared arithmetic; see `declaration_check.measure_field`."""
 
     def take_operator_uses(self) -> Sequence[OperatorUse]:
         """Return the operators of the vendor's framework that ran in calls; see `BaseVendor.take_operator_uses`."""
@@ -133,12 +133,12 @@ class LocalTarget(Target):
         return Call(self._vendor, self._device, case, mode)
 
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
-        """Make the calls of a chain."""
+        """Make the calls of a chain, and return records or error codes, and damage; see `in_flight.run_chain`."""
         announce_calls(self._vendor, describe_chain(chain))
         return run_chain(self._vendor, self._device, chain)
 
     def measure_memory(self) -> Mapping[str, int]:
-        """Measure the memory of this process and of the device."""
+        """Return the memory of this process and of the device; see `process_memory.measure_memory`."""
         return measure_memory(self._device)
 
     def time_call(self, case: BaselineCase) -> Timing:
@@ -152,7 +152,7 @@ class LocalTarget(Target):
         return measure_copy_bandwidth(self._device)
 
     def run_runtime_case(self, name: str) -> Outcome:
-        """Run a case of the runtime functions."""
+        """Return the outcome of the case `name` of the runtime functions."""
         announce_calls(self._vendor, "cases of the runtime functions")
         case = next(case for case in RUNTIME_CASES if case.name == name)
         try:
@@ -162,7 +162,7 @@ class LocalTarget(Target):
         return Outcome(verdict=Verdict.passed)
 
     def measure_field(self, numerics: Numerics, label: str) -> Outcome:
-        """Measure a field of a declared arithmetic."""
+        """Return the outcome of measuring a field of a declared arithmetic; see `declaration_check.measure_field`."""
         announce_calls(self._vendor, "measurements of the arithmetic")
         return measure_field(self._vendor, self._device, numerics, label)
 

@@ -68,7 +68,7 @@ class VendorSources:
 
     @classmethod
     def read(cls, sources: SourceFiles) -> VendorSources:
-        """Read the source files, without importing them; modules whose source can't be read are omitted."""
+        """Return what source files contain, without importing them; files that can't be read are omitted."""
         modules, cached = {}, dict[Path, _Source]()
         for name, path in sources.files.items():
             with suppress(OSError, SyntaxError, ValueError):
@@ -111,19 +111,19 @@ class _Source:
 def _describe_module(name: str, path: Path, implementing: frozenset[str], cached: dict[Path, _Source]) -> SourceModule:
     """Return the description of a module; `cached` has the files that were read for other modules."""
     package_depth = name.count(".") + (path.name == "__init__.py")
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     pending = [(name, path)]
     while pending:
         module, file = pending.pop()
-        if module in found:
+        if module in paths:
             continue
-        found[module] = file
+        paths[module] = file
         if file not in cached:
             cached[file] = _read_source(module, file, path.parents[package_depth])
         pending += cached[file].imports
-    lines = (f"{module} {cached[file].digest}" for module, file in sorted(found.items()))
+    lines = (f"{module} {cached[file].digest}" for module, file in sorted(paths.items()))
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:DIGEST_LENGTH]
-    return SourceModule(digest=digest, imports=tuple(sorted(set(found) & implementing - {name})))
+    return SourceModule(digest=digest, imports=tuple(sorted(set(paths) & implementing - {name})))
 
 
 def _read_source(module: str, file: Path, root: Path) -> _Source:

@@ -102,7 +102,16 @@ def write_bundle(path: Path, options: RunOptions) -> WrittenBundle:
 def _record_all(
     level: StoredLevel, options: RunOptions, cases: Sequence[Collected]
 ) -> Iterator[tuple[Collected, _Recorded]]:
-    """Yield each case with its recorded calls, in order."""
+    """Yield each case with its recorded calls, in order.
+
+    Args:
+        level: the level that contains the cases.
+        options: the number of workers, and how the calls are made.
+        cases: the cases.
+
+    Yields:
+        The cases with their recorded calls.
+    """
     groups = groupby(cases, lambda case: case.function)
     batches = [
         _Batch(number=number, folder=level.folder, options=options.execution, cases=tuple(group))
@@ -133,7 +142,7 @@ def _map_in_order(batches: Sequence[_Batch], count: int, workers: int) -> Iterat
 
 
 def _record_batch(batch: _Batch) -> Sequence[_Recorded]:
-    """Record the cases of a batch."""
+    """Return the recorded calls of the cases of a batch."""
     return list(_record_cases(_open_level(batch.folder), batch.options, batch.cases))
 
 

@@ -79,7 +79,18 @@ class TargetConnection:
         return self._open(script, subprocess.DEVNULL)
 
     def _open(self, script: str, stdin: int | IO[Any]) -> subprocess.Popen[bytes]:
-        """Start a command line on the target; raise TargetError if the command of the template is missing."""
+        """Return the process that runs a command line on the target.
+
+        Args:
+            script: the command line.
+            stdin: the standard input of the process.
+
+        Returns:
+            The process.
+
+        Raises:
+            TargetError: The command of the template is missing.
+        """
         words = [word.replace(PLACEHOLDER, script) for word in self._words]
         try:
             return subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -173,8 +184,8 @@ class TargetConnection:
 
 def read_status(errors: bytes) -> int | None:
     """Return the exit status that a command line wrote to standard error; None if the connection was lost before."""
-    found = STATUS.findall(errors.decode("utf-8", "replace"))
-    return int(found[-1]) if found else None
+    statuses = STATUS.findall(errors.decode("utf-8", "replace"))
+    return int(statuses[-1]) if statuses else None
 
 
 def describe_errors(errors: bytes, exit_status: int) -> str:

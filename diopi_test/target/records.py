@@ -99,9 +99,9 @@ class WordReader:
         """
         if size < 0 or size > len(self._content) - self._position:
             raise TargetFileError(f"a record has {len(self._content)} bytes, fewer than its content needs")
-        found = self._content[self._position : self._position + size]
+        content = self._content[self._position : self._position + size]
         self._position += size + -size % WORD_BYTES
-        return found
+        return content
 
     def number(self) -> int:
         """Return the next word as an integer."""
@@ -222,8 +222,8 @@ def read_records(path: Path, kind: FileKind, start: int = FILE_HEADER.size) -> T
     if version != VERSION:
         raise TargetFileError(f"{path} has version {version} of the format, expected {VERSION}")
     if found_kind != kind:
-        found = FileKind(found_kind).name if found_kind in set(FileKind) else f"content of kind {found_kind}"
-        raise TargetFileError(f"{path} contains {found}, expected {kind.name}")
+        found_name = FileKind(found_kind).name if found_kind in set(FileKind) else f"content of kind {found_kind}"
+        raise TargetFileError(f"{path} contains {found_name}, expected {kind.name}")
     records: list[TargetRecord] = []
     is_complete, end = False, start
     for record in _iterate_records(path, content, start, may_be_cut=kind is FileKind.results):

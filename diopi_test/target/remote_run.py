@@ -126,6 +126,11 @@ class StreamedResults:
         """Add a record to the group that has begun, and write the group if this record completes it.
 
         The description of the vendor belongs to no group and is written at once, if it is the first one.
+
+        Args:
+            tag: the kind of the record.
+            payload: the content of the record.
+            record: the whole record, with its checksum.
         """
         if tag == VENDOR:
             if not self.has_vendor:

@@ -92,14 +92,14 @@ class ReplayVendor(BaseVendor):
     def _find(self, encoded: EncodedCall) -> TargetCallResult:
         """Return the effects of a call, those of equal calls in turn; raise TargetOutcomeError if there are none."""
         key = encoded.key(name_of_call(self._kind, self._number))
-        found = self._results.calls.get(key)
-        if not (found and found[-1].is_settled) and self._results.read_further():
-            found = self._results.calls.get(key)
-        if not found:
+        call_result = self._results.calls.get(key)
+        if not (call_result and call_result[-1].is_settled) and self._results.read_further():
+            call_result = self._results.calls.get(key)
+        if not call_result:
             end = "" if self._results.is_complete else ", because the runner did not reach the end of the cases"
             raise TargetOutcomeError.not_run(f"the results lack this call of {encoded.function} ({self._kind}){end}")
         self._repeated[key] += 1
-        return found[(self._repeated[key] - 1) % len(found)]
+        return call_result[(self._repeated[key] - 1) % len(call_result)]
 
     def last_error(self) -> str:
         """Return the last error of the vendor on the target."""
@@ -113,7 +113,17 @@ class ReplayVendor(BaseVendor):
 def _apply_result(
     encoded: EncodedCall, context: Context, recorded: TargetCallResult, reader: WordReader
 ) -> tuple[Error, str]:
-    """Change tensors, generators and boxes as the call on the target did; return its error code and the last error."""
+    """Change tensors, generators and boxes as the call on the target did.
+
+    Args:
+        encoded: the call, with its tensors and generators.
+        context: the context, which owns new tensors.
+        recorded: the results of the call on the target.
+        reader: reads the effects of the call.
+
+    Returns:
+        The error code, and the text of the last error.
+    """
     code, last_error = reader.number(), reader.text()
     states = [(reader.unsigned(), reader.unsigned()) for _ in range(reader.number())]
     for generator, (seed, offset) in zip(encoded.generators, states, strict=True):

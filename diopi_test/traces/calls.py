@@ -57,20 +57,20 @@ class TracedTensor:
 
     @classmethod
     def parse(cls, text: str, location: str) -> TracedTensor:
-        """Parse the description of a tensor; raise TraceError, whose message begins with `location`, on mismatch."""
-        found = _TENSOR.fullmatch(text)
-        if not found or found["dtype"] not in Dtype.__members__:
+        """Return the tensor that a text describes; raise TraceError, which begins with `location`, on mismatch."""
+        match = _TENSOR.fullmatch(text)
+        if not match or match["dtype"] not in Dtype.__members__:
             raise TraceError(f"{location}: expected a tensor such as float32[2,3], found {text!r}")
-        shape = _parse_integers(found["shape"])
-        strides = dense_strides(shape) if found["strides"] is None else _parse_integers(found["strides"])
+        shape = _parse_integers(match["shape"])
+        strides = dense_strides(shape) if match["strides"] is None else _parse_integers(match["strides"])
         if len(strides) != len(shape):
             raise TraceError(f"{location}: {text!r} has {len(strides)} strides, expected {len(shape)}")
-        bounds = None if found["least"] is None else (int(found["least"]), int(found["most"]))
+        bounds = None if match["least"] is None else (int(match["least"]), int(match["most"]))
         if bounds and bounds[0] > bounds[1]:
             raise TraceError(
                 f"{location}: {text!r} has the bounds {bounds[0]}..{bounds[1]}, expected the smaller bound first"
             )
-        return cls(shape=shape, dtype=Dtype[found["dtype"]], strides=strides, bounds=bounds)
+        return cls(shape=shape, dtype=Dtype[match["dtype"]], strides=strides, bounds=bounds)
 
     def __str__(self) -> str:
         sizes = ",".join(map(str, self.shape))

@@ -48,10 +48,10 @@ def load_shipped_trace(name: str) -> NetworkTrace:
 @cache
 def shipped_calls(name: str) -> Mapping[str, Mapping[str, TracedCall]]:
     """Return the calls of a shipped network by function and label."""
-    found: dict[str, dict[str, TracedCall]] = {}
+    by_function: dict[str, dict[str, TracedCall]] = {}
     for call in load_shipped_trace(name).calls:
-        found.setdefault(call.function, {})[call.label] = call
-    return found
+        by_function.setdefault(call.function, {})[call.label] = call
+    return by_function
 
 
 def write_trace(path: Path, model: NetworkTrace) -> None:
@@ -63,7 +63,7 @@ def write_trace(path: Path, model: NetworkTrace) -> None:
 
 
 def read_trace(path: Path) -> NetworkTrace:
-    """Read a trace file; raise TraceError, which gives location and reason, if it is not valid."""
+    """Return the trace in a file; raise TraceError, which gives location and reason, if it is not valid."""
     try:
         read = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -160,12 +160,12 @@ def _parse_argument(parameter: Parameter, value: Any, location: str) -> Any:
     if parameter.is_tensor or parameter.is_tensor_array:
         if (type(value) is list) is not parameter.is_tensor_array and value is not None:
             raise TraceError(f"{location}: expected {'a list of tensors' if parameter.is_tensor_array else 'a tensor'}")
-        found = _parse_tensors(value, location)
+        parsed = _parse_tensors(value, location)
     else:
-        found = None if value is None else _parse_attribute(parameter, value, location)
-    if found is None and not parameter.optional:
+        parsed = None if value is None else _parse_attribute(parameter, value, location)
+    if parsed is None and not parameter.optional:
         raise TraceError(f"{location}: the argument is null, expected a value because it is not optional")
-    return found
+    return parsed
 
 
 def _parse_attribute(parameter: Parameter, value: Any, location: str) -> Any:

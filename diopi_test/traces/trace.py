@@ -65,12 +65,12 @@ class Tracer(TorchDispatchMode):
     def _record_calls(self, operator: Any, row: Row | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """Return the results of an operator, and record the functions that it maps to, or that there are none."""
         passed = _bind_arguments(operator, args, keywords)
-        before = {name: _describe_tensors(value) for name, value in passed.items()}
+        descriptions = {name: _describe_tensors(value) for name, value in passed.items()}
         returned = operator(*args, **keywords)
         try:
             if row is None:
                 raise NotMappedError(_table_name(operator))
-            for call in _function_calls(operator, row, before, _describe_tensors(_as_list(returned))):
+            for call in _function_calls(operator, row, descriptions, _describe_tensors(_as_list(returned))):
                 self._by_key.setdefault(call.key, call)
                 self._calls[call.key] += 1
         except NotMappedError as error:
@@ -84,20 +84,20 @@ _active: list[Tracer] = []
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """Do not record calls in the block, such as the construction of a network or warm-up steps."""
+    """Return a context manager in which calls are not recorded, such as those of warm-up steps."""
     paused = [tracer.paused for tracer in _active]
     for tracer in _active:
         tracer.paused = True
     try:
         yield
     finally:
-        for tracer, before in zip(_active, paused, strict=True):
-            tracer.paused = before
+        for tracer, was_paused in zip(_active, paused, strict=True):
+            tracer.paused = was_paused
 
 
 @contextmanager
 def trace_calls() -> Iterator[Tracer]:
-    """Trace the calls in the block; attention is decomposed into products and softmax."""
+    """Return a context manager that traces the calls in its body; attention is decomposed into products and softmax."""
     tracer = Tracer()
     _active.append(tracer)
     try:
@@ -165,7 +165,7 @@ def _describe_tensors(value: Any) -> Any:
 
 
 def describe(tensor: torch.Tensor) -> TracedTensor:
-    """Describe a tensor; `Dtype.unsupported` stands for an element type that the standard does not have."""
+    """Return the description of a tensor; `Dtype.unsupported` stands for types that the standard lacks."""
     name = str(tensor.dtype).removeprefix("torch.")
     dtype = Dtype.__members__.get(name, Dtype.unsupported)
     bounds = (int(tensor.min()), int(tensor.max())) if dtype in BOUNDED and tensor.numel() else None
@@ -183,7 +183,7 @@ class _TracedTensorFactory:
     """
 
     def tensor_from_numbers(self, value: Number | list[int]) -> TracedTensor:
-        """Describe a tensor of these numbers; only integers have bounds."""
+        """Return the description of a tensor of these numbers; only integers have bounds."""
         if isinstance(value, list):
             return TracedTensor(shape=(len(value),), dtype=Dtype.int64, strides=(1,), bounds=(min(value), max(value)))
         if isinstance(value, float):
@@ -195,11 +195,11 @@ class _TracedTensorFactory:
         return None if tensor.bounds is None or tensor.shape else tensor.bounds[0]
 
     def restride(self, tensor: TracedTensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> TracedTensor:
-        """Describe a view of the tensor."""
+        """Return the description of a view of the tensor with this shape and these strides."""
         return replace(tensor, shape=shape, strides=strides)
 
     def empty_like(self, tensor: TracedTensor, dtype: Dtype) -> TracedTensor:
-        """Describe a tensor of the same shape and of another element type, whose elements are unknown."""
+        """Return the description of a tensor of the same shape and another element type, with unknown elements."""
         return replace(tensor, dtype=dtype, bounds=None)
 
     def generator(self, argument: object) -> int:

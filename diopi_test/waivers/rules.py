@@ -93,7 +93,7 @@ class Waivers:
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> Waivers:
-        """Read TOML files of waivers; raise TableError if a file can't be used."""
+        """Return the waivers in TOML files; raise TableError if a file can't be used."""
         return cls(tuple(entry for path in paths for entry in _read(path)))
 
     @classmethod
@@ -356,8 +356,8 @@ def remove_waiver(record: CaseRecord) -> CaseRecord:
     verdict = record.waived_verdict
     if verdict is None:
         return record
-    found = re.search(rf"\((?:\w+ → )?{verdict}: (?P<message>.*)\)\Z", record.message, re.S)
-    message = found["message"] if found else record.message
+    match = re.search(rf"\((?:\w+ → )?{verdict}: (?P<message>.*)\)\Z", record.message, re.S)
+    message = match["message"] if match else record.message
     return replace(record, verdict=verdict, message=message, waived_verdict=None)
 
 

@@ -45,8 +45,8 @@ def read_tables(path: Path, kinds: Mapping[str, TableKind]) -> dict[str, tuple[A
         TableError: The file can't be read or has problems; the message lists all of them.
     """
     content = _parse(path)
-    known = ", ".join(f"[[{name}]]" for name in kinds)
-    problems = [f"{path}: {key!r} is not a known table, expected {known}" for key in content if key not in kinds]
+    table_names = ", ".join(f"[[{name}]]" for name in kinds)
+    problems = [f"{path}: {key!r} is not a known table, expected {table_names}" for key in content if key not in kinds]
     records: dict[str, tuple[Any, ...]] = {}
     for name, kind in kinds.items():
         tables = content.get(name, [])

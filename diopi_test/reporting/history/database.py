@@ -118,8 +118,8 @@ class History:
         """
         entry = run_entry(report, origin)
         with self._transaction():
-            found = self._connection.execute("SELECT run, content FROM runs WHERE identity = ?", [entry.identity])
-            if (row := found.fetchone()) and row[1] == entry.content:
+            rows = self._connection.execute("SELECT run, content FROM runs WHERE identity = ?", [entry.identity])
+            if (row := rows.fetchone()) and row[1] == entry.content:
                 return Addition.unchanged
             if row:
                 self._connection.execute("DELETE FROM runs WHERE run = ?", [row[0]])
@@ -173,18 +173,18 @@ class History:
         Returns:
             The runs.
         """
-        wanted = "WHERE (?1 = '' OR vendor = ?1) AND (?2 = '' OR level = ?2) ORDER BY started, run"
-        return dict(self._read(RunEntry, "runs", wanted, vendor, level))
+        condition = "WHERE (?1 = '' OR vendor = ?1) AND (?2 = '' OR level = ?2) ORDER BY started, run"
+        return dict(self._read(RunEntry, "runs", condition, vendor, level))
 
     def functions(self, run: int) -> Mapping[str, FunctionEntry]:
         """Return the functions of a run by name."""
-        found = self._read(FunctionEntry, "functions", "WHERE run = ?1 ORDER BY function", run)
-        return {entry.function: entry for _, entry in found}
+        entries = self._read(FunctionEntry, "functions", "WHERE run = ?1 ORDER BY function", run)
+        return {entry.function: entry for _, entry in entries}
 
     def causes(self, run: int) -> Mapping[str, CauseEntry]:
         """Return the causes of a run by ID, the causes with the most cases first."""
-        found = self._read(CauseEntry, "causes", "WHERE run = ?1 ORDER BY cases DESC, cause", run)
-        return {entry.cause: entry for _, entry in found}
+        entries = self._read(CauseEntry, "causes", "WHERE run = ?1 ORDER BY cases DESC, cause", run)
+        return {entry.cause: entry for _, entry in entries}
 
     def cause_functions(self, run: int) -> Mapping[str, frozenset[str]]:
         """Return the functions with failed or waived cases of each cause of a run, by the ID of the cause."""
@@ -199,8 +199,8 @@ class History:
         rows = self._connection.execute(
             "SELECT verdict, sum(cases) FROM verdicts WHERE run = ? GROUP BY verdict", [run]
         ).fetchall()
-        found = dict(rows)
-        return {verdict: found[verdict] for verdict in Verdict if verdict in found}
+        counts = dict(rows)
+        return {verdict: counts[verdict] for verdict in Verdict if verdict in counts}
 
     def flaky(self, run: int) -> frozenset[str]:
         """Return the IDs of the flaky cases of a run."""
@@ -240,13 +240,13 @@ class History:
         number = 0
         for row in rows:
             columns, places = ", ".join(row), ", ".join("?" * len(row))
-            done = self._connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", list(row.values()))
-            number = done.lastrowid or 0
+            cursor = self._connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", list(row.values()))
+            number = cursor.lastrowid or 0
         return number
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Execute the body in a write transaction: commit if it completes, roll back if it raises."""
+        """Return a context manager for a write transaction: commit if the body completes, roll back if it raises."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -297,6 +297,6 @@ def _check_file(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has version {version} of the tables, and this diopi-test reads version {VERSION}: "
             + ("use a newer diopi-test" if version > VERSION else "add the logs to a new file")
         )
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise HistoryError(f"{path} is damaged: {found}; restore a copy, or add the logs to a new file")
+    (message,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if message != "ok":
+        raise HistoryError(f"{path} is damaged: {message}; restore a copy, or add the logs to a new file")

@@ -264,7 +264,13 @@ def read_series(history: History, vendor: str = "", level: str = "") -> Sequence
 
 
 def _run_data(history: History, number: int, entry: RunEntry) -> RunData:
-    """Load everything that the trends need about a run."""
+    """Return everything that the trends need about a run, from the database.
+
+    Args:
+        history: the database.
+        number: the number of the run.
+        entry: the entry of the run.
+    """
     return RunData(
         number=number,
         entry=entry,
@@ -348,12 +354,14 @@ def _drifts(runs: Sequence[RunData]) -> Iterator[AccuracyDrift]:
         measured = [(ratio, run) for ratio, run in zip(ratios, runs, strict=True) if ratio is not None]
         if len(measured) < 2 or measured[-1][0] < LEAST_RATIO:
             continue
-        after, latest = measured[-1]
-        before = median(ratio for ratio, _ in _older_half(measured[:-1]))
-        if after > FACTOR * before:
+        latest_ratio, latest = measured[-1]
+        median_before = median(ratio for ratio, _ in _older_half(measured[:-1]))
+        if latest_ratio > FACTOR * median_before:
             case = latest.functions[name].ratio_case
             place = latest.entry.place
-            yield AccuracyDrift(function=name, place=place, ratios=ratios, before=before, after=after, case=case)
+            yield AccuracyDrift(
+                function=name, place=place, ratios=ratios, before=median_before, after=latest_ratio, case=case
+            )
 
 
 def _ratio(run: RunData, function: str) -> float | None:
@@ -364,7 +372,7 @@ def _ratio(run: RunData, function: str) -> float | None:
 def rank_flaky_cases(series: Series) -> Sequence[FlakyCase]:
     """Return the flaky cases, sorted by the share of runs in which they were flaky, the largest share first."""
     counts = Counter(case for run in series.runs for case in run.flaky)
-    found = [
+    cases = [
         FlakyCase(
             case=case,
             flaky=flaky,
@@ -373,7 +381,7 @@ def rank_flaky_cases(series: Series) -> Sequence[FlakyCase]:
         )
         for case, flaky in counts.items()
     ]
-    return sorted(found, key=lambda entry: (-entry.flaky / entry.runs, -entry.flaky, entry.case))
+    return sorted(cases, key=lambda entry: (-entry.flaky / entry.runs, -entry.flaky, entry.case))
 
 
 def latest_by_place(series: Series) -> Mapping[str, Mapping[str, FunctionEntry]]:

@@ -69,8 +69,8 @@ def translate_diagnosis(cause: Cause, language: str) -> tuple[str, str] | None:
     texts = (cause.likely, cause.look_at)
     if language == "en":
         return texts if cause.diagnosis else None
-    known = next((entry for entry in catalog() if entry.id == cause.diagnosis), None)
-    if known is None or texts != (known.likely, known.look_at):
+    catalog_entry = next((entry for entry in catalog() if entry.id == cause.diagnosis), None)
+    if catalog_entry is None or texts != (catalog_entry.likely, catalog_entry.look_at):
         return None
     return _translated_diagnoses().get(cause.diagnosis)
 
@@ -118,8 +118,8 @@ def _split(pattern: re.Pattern[str], text: str, group: str) -> tuple[str, str]:
     Returns:
         The group `text` and the other group; the unchanged text and "" if the expression does not match.
     """
-    found = pattern.fullmatch(text)
-    return (found["text"], found[group]) if found else (text, "")
+    match = pattern.fullmatch(text)
+    return (match["text"], match[group]) if match else (text, "")
 
 
 def _split_phrase(text: str, phrases: Iterable[str], separator: str) -> tuple[str, str]:

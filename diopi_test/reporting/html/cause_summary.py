@@ -1,6 +1,9 @@
 """Render the causes of failures in the static summary of a report, which works without JavaScript.
 
 A cause is a group of failed cases that probably have the same defect. A diagnosis names this defect.
+
+The functions `_render_…` return markup, or None if there is nothing to show. `Texts` maps the keys of texts to the
+language of the report; `docs` is the address of the documentation, or empty.
 """
 
 from __future__ import annotations

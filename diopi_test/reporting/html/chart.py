@@ -24,7 +24,12 @@ COLORS = 6
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line of a chart: its name, and the value of each point; None if a point has no value."""
+    """A line of a chart.
+
+    Attributes:
+        name: the name in the legend.
+        values: the value of each point; None if a point has no value.
+    """
 
     name: str
     values: Sequence[float | None]
@@ -98,7 +103,7 @@ def _height(value: float | None, top: float, upper: float, lower: float) -> floa
 
 
 def _grid_line(value: float, y: float) -> Markup:
-    """Render a horizontal grid line at the y coordinate `y`, with `value` as its label."""
+    """Return a horizontal grid line at the y coordinate `y`, with `value` as its label."""
     line = tag("line", x1=LEFT_MARGIN, x2=WIDTH - RIGHT_MARGIN, y1=y, y2=y, class_="grid-line")
     return join([line, tag("text", format_number(value), x=LEFT_MARGIN - 6, y=y + 4, text_anchor="end")])
 

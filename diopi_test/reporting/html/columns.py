@@ -170,7 +170,7 @@ def _timing(case: CaseRecord) -> Sequence[float | None] | None:
 
 def _by_number(cases: Sequence[CaseRecord], value: Any) -> Mapping[int, Any]:
     """Return the results of `value(case)` that are not empty, by the position of the case among all cases."""
-    return {number: found for number, case in enumerate(cases) if (found := value(case))}
+    return {number: content for number, case in enumerate(cases) if (content := value(case))}
 
 
 def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
@@ -184,25 +184,25 @@ def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
     for number in _order_by_turns(cases):
         case = cases[number]
         message, stack = split_stack(case.message)
-        found = {
+        details = {
             "message": _cut(message, LONG),
             "findings": [to_json(check) for check in case.checks if not check.passed],
             **({"stack": list(stack)} if stack else {}),
         }
-        left -= len(str(found))
+        left -= len(str(details))
         if left < 0:
             break
-        chosen[number] = found
+        chosen[number] = details
     return chosen
 
 
 def _order_by_turns(cases: Sequence[CaseRecord]) -> Iterator[int]:
     """Yield the numbers of failed or waived cases: the first of each function, then the second of each, and so on."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     order = []
     for number, case in enumerate(cases):
         if case.verdict in UNSUCCESSFUL or case.verdict is Verdict.waived:
-            seen[case.function] = place = seen.get(case.function, 0) + 1
+            counts[case.function] = place = counts.get(case.function, 0) + 1
             order.append((place, number))
     return (number for _, number in sorted(order))
 

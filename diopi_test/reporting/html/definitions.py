@@ -20,7 +20,7 @@ def describe_functions(names: Iterable[str]) -> Mapping[str, Any]:
         For each function: `declaration` in C, `text` (the documentation), `facts` (pairs of a key of `texts.json` and a
         value), and `page` (the path of its documentation page).
     """
-    found = ((name, prototypes()[name]) for name in sorted(set(names)) if name in prototypes())
+    named = ((name, prototypes()[name]) for name in sorted(set(names)) if name in prototypes())
     return {
         name: {
             "declaration": _declaration(prototype),
@@ -28,7 +28,7 @@ def describe_functions(names: Iterable[str]) -> Mapping[str, Any]:
             "facts": list(_facts(prototype)),
             "page": definition_page(prototype),
         }
-        for name, prototype in found
+        for name, prototype in named
     }
 
 

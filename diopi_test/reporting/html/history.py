@@ -1,4 +1,8 @@
-"""The page of the history: trends as tables and static SVG, without JavaScript."""
+"""The page of the history: trends as tables and static SVG, without JavaScript.
+
+The functions that render return markup. `Texts` maps the keys of texts to the language of the page. A series contains
+the runs of one vendor at one level and with one declared arithmetic.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The static summary of a report, for readers whose browser executes no scripts. The scripts replace it."""
+"""The static summary of a report, for readers whose browser executes no scripts. The scripts replace it.
+
+The functions that render return markup, or None if there is nothing to show. `Texts` maps the keys of texts to the
+language of the report; `docs` is the address of the documentation, or empty.
+"""
 
 from __future__ import annotations
 

@@ -317,7 +317,12 @@ def _are_relations_expected(conditions: Conditions, group: CaseGroup) -> bool:
 
 
 def _are_errors_expected(conditions: Conditions, findings: Sequence[Finding]) -> bool:
-    """Return whether the errors of most cases are as large as a diagnosis expects."""
+    """Return whether the errors of most cases are as large as a diagnosis expects.
+
+    Args:
+        conditions: the conditions of the diagnosis.
+        findings: the main finding of each case.
+    """
     if conditions.median_bits and not _is_median_expected(conditions.median_bits, findings):
         return False
     accuracies = [finding.correct_bits or 0.0 for finding in findings]
@@ -327,14 +332,14 @@ def _are_errors_expected(conditions: Conditions, findings: Sequence[Finding]) ->
     expected = sum(conditions.min_factor <= factor <= conditions.max_factor for factor in factors)
     agreeing = [finding.agreeing_bits for finding in findings if finding.agreeing_bits is not None]
     overflowed = sum(finding.has_overflowed for finding in findings) >= MIN_SHARE * len(findings)
-    whole = sum(f.deviation is not None and f.deviation.is_whole for f in findings) >= MIN_SHARE * len(findings)
+    are_integers = sum(f.deviation is not None and f.deviation.is_whole for f in findings) >= MIN_SHARE * len(findings)
     close = sum(bits >= conditions.min_agreeing_bits for bits in agreeing)
     return (
         accurate >= MIN_SHARE * len(findings)
         and expected >= MIN_SHARE * len(factors)
         and close >= MIN_SHARE * len(agreeing)
         and conditions.has_overflowed in (None, overflowed)
-        and conditions.is_whole in (None, whole)
+        and conditions.is_whole in (None, are_integers)
         and (not conditions.is_zero or sum(f.is_zero for f in findings) >= MIN_SHARE * len(findings))
         and (not conditions.is_nonzero or sum(not f.is_zero for f in findings) >= MIN_SHARE * len(findings))
         and (not conditions.is_masked or sum(f.is_masked for f in findings) >= MIN_SHARE * len(findings))
@@ -353,10 +358,15 @@ _FLOAT32_TYPES = frozenset({"float32", "complex64"})
 
 
 def _are_places_expected(conditions: Conditions, findings: Sequence[Finding]) -> bool:
-    """Return whether the wrong elements of most cases are where a diagnosis expects them."""
+    """Return whether the wrong elements of most cases are where a diagnosis expects them.
+
+    Args:
+        conditions: the conditions of the diagnosis.
+        findings: the main finding of each case.
+    """
     row_major = [finding for finding in findings if not _NOT_ROW_MAJOR & finding.traits] or findings
     required_count = MIN_SHARE * len(row_major)
-    near = sum(_begins_near(finding.first_wrong, conditions.first_wrong) for finding in row_major)
+    near_count = sum(_begins_near(finding.first_wrong, conditions.first_wrong) for finding in row_major)
     in_rows = sum(
         _begins_near(finding.first_wrong, [row * finding.row_lengths[0] for row in conditions.first_wrong_row])
         for finding in row_major
@@ -369,7 +379,7 @@ def _are_places_expected(conditions: Conditions, findings: Sequence[Finding]) ->
     saturated = sum(finding.is_saturated for finding in findings)
     in_last_tile = sum(2 * finding.first_wrong >= finding.total for finding in row_major if finding.first_wrong)
     return (
-        (not conditions.first_wrong or near >= required_count)
+        (not conditions.first_wrong or near_count >= required_count)
         and (not conditions.first_wrong_row or in_rows >= required_count)
         and (not conditions.first_wrong_input or from_limit >= required_count)
         and late >= required_count

@@ -245,7 +245,12 @@ _NO_RELATION = PLAIN_SYMPTOMS | {"unwritten"}
 
 
 def _relation(symptom: str, deviation: Deviation) -> str:
-    """Return the relation of the wrong elements to the expected ones; empty if it is not known or has no meaning."""
+    """Return the relation of the wrong elements to the expected ones; empty if it is not known or has no meaning.
+
+    Args:
+        symptom: the symptom of the finding.
+        deviation: how the wrong elements deviate.
+    """
     return "" if symptom in _NO_RELATION or deviation.relation is None else deviation.relation.value
 
 
@@ -278,7 +283,12 @@ _PERIOD = re.compile(r"of every (\d+) elements")
 
 
 def _number_in_patterns(difference: Difference, expression: re.Pattern[str]) -> int:
-    """Return the largest number that a pattern of places states in its text; 0 if none states one."""
+    """Return the largest number that a pattern of places states in its text; 0 if none states one.
+
+    Args:
+        difference: the difference, with the patterns of its wrong elements.
+        expression: the regular expression of the text; its first group is the number.
+    """
     matches = (expression.search(pattern.text) for pattern in difference.patterns if pattern.kind in _PLACES)
     return max((int(match[1]) for match in matches if match), default=0)
 

@@ -28,7 +28,10 @@ def deviation_of(difference: Difference) -> Deviation:
 
 
 def _kind_of_worst(actual_text: str, expected_text: str) -> DeviationKind:
-    """Return the kind of the worst element; the kind is a wrong value if the texts are not real numbers."""
+    """Return the kind of the worst element from the texts of its actual and expected value.
+
+    The kind is a wrong value if the texts are not real numbers.
+    """
     try:
         actual, expected = float(actual_text), float(expected_text)
     except ValueError:
@@ -46,7 +49,7 @@ def _kind_of_worst(actual_text: str, expected_text: str) -> DeviationKind:
 
 def _regions(difference: Difference) -> list[Region]:
     """Return the regions of inputs that the patterns of a tensor state."""
-    found = (
+    matches = (
         _SPECIAL_VALUES.match(pattern.text) for pattern in difference.patterns if pattern.kind is PatternKind.values
     )
-    return [Region(parameter=match["parameter"], condition=match["condition"]) for match in found if match]
+    return [Region(parameter=match["parameter"], condition=match["condition"]) for match in matches if match]

@@ -78,8 +78,8 @@ def severity_of_check(result: CheckResult) -> Severity:
         return Severity.critical
     if result.problems and _MINOR_PROBLEMS.issuperset(result.problems):
         return Severity.minor
-    found = worst(_severity_of_deviation(deviation) for deviation in _decisive_deviations(result.differences))
-    return found or Severity.major
+    severity = worst(_severity_of_deviation(deviation) for deviation in _decisive_deviations(result.differences))
+    return severity or Severity.major
 
 
 def _decisive_deviations(differences: Sequence[Difference]) -> list[Deviation]:

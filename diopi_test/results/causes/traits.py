@@ -115,15 +115,15 @@ def traits_of_case(record: CaseRecord, deviation: Deviation | None) -> frozenset
     Returns:
         Names of traits in `TRAITS`.
     """
-    found = {*record_traits(record)}
+    traits = {*record_traits(record)}
     for check in record.checks:
         for difference in check.differences if not check.passed else ():
-            found.update(_argument_traits(record.function, difference.arguments))
-            found.update(_worst_element_traits(difference))
-            found.update(_region_traits(deviation_of(difference)))
+            traits.update(_argument_traits(record.function, difference.arguments))
+            traits.update(_worst_element_traits(difference))
+            traits.update(_region_traits(deviation_of(difference)))
     if deviation is not None:
-        found.update(_region_traits(deviation))
-    return frozenset(found)
+        traits.update(_region_traits(deviation))
+    return frozenset(traits)
 
 
 def record_traits(record: CaseRecord) -> Iterator[str]:

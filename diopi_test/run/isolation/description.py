@@ -60,7 +60,7 @@ class Description:
 
 
 def open_working_device(vendor: BaseVendor) -> Device:
-    """Open a vendor's device and check that it works; raise VendorError with the reason if it does not."""
+    """Return a vendor's opened device after a test of it; raise VendorError with the reason if it fails."""
     step = "its device can't be opened"
     try:
         device = vendor.open_device()

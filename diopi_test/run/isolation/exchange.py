@@ -117,9 +117,9 @@ class Exchange:
 
     def _fill(self, count: int) -> bool:
         """Receive bytes until the buffer has `count` of them; return False if the connection is closed before."""
-        while (missing := count - len(self._buffer)) > 0:
+        while (missing_count := count - len(self._buffer)) > 0:
             try:  # the first read takes more, because most messages are short
-                received = self.channel.recv(min(missing, MAX_JOINED_BYTES) if self._buffer else FIRST_READ_BYTES)
+                received = self.channel.recv(min(missing_count, MAX_JOINED_BYTES) if self._buffer else FIRST_READ_BYTES)
             except ConnectionResetError:
                 received = b""
             if not received:

@@ -302,7 +302,7 @@ class Executor:
             self._conclude(scheduled, earlier.resolve(outcome) if earlier else outcome, seconds)
 
     def _conclude(self, scheduled: ScheduledCase, outcome: Outcome, seconds: float) -> None:
-        """Report the final outcome of a case."""
+        """Report the final outcome of a case, which took `seconds`."""
         self._lost[scheduled.case.function] += outcome.verdict in PROCESS_LOST
         self._report(scheduled.case, outcome, seconds)
 
@@ -414,6 +414,11 @@ class Executor:
     def _handle_failed_start(self, worker: _Worker, ended: Ended, output: str) -> None:
         """Handle a failed start: put the cases of the worker back, so that they run in another process.
 
+        Args:
+            worker: the worker that did not start.
+            ended: how its process ended.
+            output: what the process has printed.
+
         Raises:
             VendorError: The vendor has never started, or several consecutive starts have failed.
         """
@@ -431,9 +436,9 @@ class Executor:
         if time.monotonic() >= worker.deadline:
             self._end_late(worker, worker.process)
         elif self._limits.memory and worker.is_ready and worker.end_reason is None:
-            used = resident_bytes(worker.process.number)
-            if used > self._limits.memory:
-                text = f"the process has {used >> 20} MiB of memory, and may have {self._limits.memory >> 20}"
+            used_bytes = resident_bytes(worker.process.number)
+            if used_bytes > self._limits.memory:
+                text = f"the process has {used_bytes >> 20} MiB of memory, and may have {self._limits.memory >> 20}"
                 self._end_process(worker, (Verdict.out_of_memory, text), signal.SIGKILL)
 
     def _end_late(self, worker: _Worker, process: WorkerProcess) -> None:

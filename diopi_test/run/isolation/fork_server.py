@@ -155,18 +155,18 @@ class WorkerProcess:
     def _start_of_stack(self, start: int, stop: int) -> int:
         """Return the position in the output file at which the last printed stack begins, or `stop` if there is none."""
         start = max(start, stop - _LONGEST_STACK)
-        found = os.pread(self._output, max(stop - start, 0), start).rfind(_STACK)
-        return stop if found < 0 else start + found
+        position = os.pread(self._output, max(stop - start, 0), start).rfind(_STACK)
+        return stop if position < 0 else start + position
 
     def _shortened(self, start: int, stop: int, longest: int) -> str:
-        """Return part of the output as text. If it is longer than `longest` bytes, omit the middle."""
+        """Return the output from byte `start` to byte `stop` as text; omit the middle of more than `longest` bytes."""
         if stop - start <= longest:
             return self._read(start, stop)
         half = longest // 2
         return f"{self._read(start, start + half)} … {stop - start - longest} bytes … {self._read(stop - half, stop)}"
 
     def _read(self, start: int, stop: int) -> str:
-        """Return part of the output as printable text."""
+        """Return the output from byte `start` to byte `stop` as printable text."""
         text = os.pread(self._output, max(stop - start, 0), start).decode("utf-8", "backslashreplace")
         return printable(text).strip()
 
@@ -196,7 +196,18 @@ class ForkServer:
         return self._control.fileno()
 
     def start(self, vendor: str, options: CaseOptions) -> WorkerProcess:
-        """Start a worker for a vendor; raise ForkServerError if the fork server has ended."""
+        """Return a new worker for a vendor; raise ForkServerError if the fork server has ended.
+
+        Args:
+            vendor: the name of the vendor.
+            options: the options of the cases that the worker runs.
+
+        Returns:
+            The worker, which is loading the vendor.
+
+        Raises:
+            ForkServerError: The fork server has ended.
+        """
         parent_socket, child_socket = socket.socketpair()
         output = _new_output()
         try:
@@ -287,7 +298,7 @@ class ForkServer:
 
 
 def _new_output() -> int:
-    """Create an unnamed file for the output of a process, opened so that every writer appends."""
+    """Return the descriptor of an unnamed file for the output of a process; every writer appends."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("output")
     with tempfile.TemporaryFile() as file:

@@ -35,13 +35,13 @@ class ProcessState:
 
     def restore(self) -> Sequence[str]:
         """Restore the state and return a description of each change; empty if nothing had changed."""
-        now = _state()
-        if now == self._before:
+        current_state = _state()
+        if current_state == self._before:
             return ()
         changed = [
-            f"{property_name} was {before!r} and is {after!r}"
-            for (property_name, before), after in zip(self._before.items(), now.values(), strict=True)
-            if before != after
+            f"{property_name} was {original!r} and is {current!r}"
+            for (property_name, original), current in zip(self._before.items(), current_state.values(), strict=True)
+            if original != current
         ]
         _libm.fesetenv(self._environment)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before["the signal mask"])

@@ -123,15 +123,22 @@ class RemoteTarget(Target):
         return str(self.request("last_error").document["text"])
 
     def open_call(self, case: BaselineCase, mode: CallMode = PLAIN, *, stays_open: bool = False) -> RemoteCall:
-        """Return a call of a case."""
+        """Return a call of a case, which the vendor's process makes later; see `Target.open_call` for the arguments."""
         return RemoteCall(self, case, mode, stays_open=stays_open)
 
     def measure_memory(self) -> Mapping[str, int]:
-        """Measure the memory of the vendor's process and device."""
+        """Return the memory of the vendor's process and device, in bytes by name."""
         return {str(name): int(amount) for name, amount in self.request("memory").document["memory"].items()}
 
     def run_chain(self, chain: Chain) -> tuple[list[CallRecord | Error], list[GuardError]]:
-        """Make the calls of a chain."""
+        """Make the calls of a chain.
+
+        Args:
+            chain: the calls and the number of streams.
+
+        Returns:
+            The record or the error code of each call, and the damage to guard zones.
+        """
         encoder = self.make_encoder()
         calls = [encoder.call(case) for case in chain.cases]
         reply = self.request("chain", encoder, stream_count=chain.kind.stream_count, calls=calls)
@@ -151,11 +158,11 @@ class RemoteTarget(Target):
         return from_json(Timing, reply["timing"])
 
     def run_runtime_case(self, name: str) -> Outcome:
-        """Run a case of the runtime functions."""
+        """Return the outcome of a case of the runtime functions."""
         return from_json(Outcome, self.request("runtime", case=name).document["outcome"])
 
     def measure_field(self, numerics: Numerics, label: str) -> Outcome:
-        """Measure a field of a declared arithmetic."""
+        """Return the outcome of measuring a field of a declared arithmetic; `label` names the field."""
         reply = self.request("numerics", declaration=to_json(numerics), case=label)
         return from_json(Outcome, reply.document["outcome"])
 
@@ -235,7 +242,16 @@ class RemoteCall(TargetCall):
         return self._unreleased
 
     def _request(self, name: str) -> Message:
-        """Send the request for the call; if the vendor's process has released it already, store what was found."""
+        """Send the request `name` for the call, and return the reply.
+
+        If the vendor's process has released the call already, store what was damaged or not released.
+
+        Args:
+            name: the name of the request.
+
+        Returns:
+            The reply.
+        """
         flags = [name for name in ("shifted", "queued", "relaid") if getattr(self._mode, name)]
         reply = self._target.request_call(name, self._case, mode=flags, stays_open=self._stays_open)
         self._is_open = "unreleased" not in reply.document

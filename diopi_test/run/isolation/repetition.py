@@ -115,7 +115,7 @@ class Repetitions:
         return not is_known and self._in_a_row < MAX_CONFIRMATIONS_IN_A_ROW
 
     def add(self, scheduled: ScheduledCase, repetition: Repetition) -> None:
-        """Add a case to the end of the queue."""
+        """Add a case, with the reason for its repetition, to the end of the queue."""
         self._queue.append((scheduled, repetition))
 
     def put_back(self, scheduled: ScheduledCase, repetition: Repetition) -> None:

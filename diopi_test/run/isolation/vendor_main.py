@@ -1,6 +1,9 @@
 """The main program of a worker: loads the vendor, checks that it works, then makes the calls that are requested.
 
 It evaluates nothing, and it receives no expected results, unless the vendor is a test vendor that returns them.
+
+Each method of `VendorServer` that serves a request receives the JSON document of the request, the decoder of its
+blocks of bytes, and the encoder for the blocks of the reply. It returns the JSON document of the reply.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ def serve(channel: socket.socket, vendor_name: str, numerics: Numerics | None, s
 
 
 def _load_vendor(name: str) -> BaseVendor:
-    """Load the vendor; raise VendorError if the vendor's code raises any exception."""
+    """Return the loaded vendor; raise VendorError if the vendor's code raises any exception."""
     try:
         return find_vendor(name)
     except VendorError:
@@ -150,7 +153,7 @@ class VendorServer:
         return {"has": bool(self._target.has(request["function"]))}
 
     def _last_error(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Return the vendor's last error."""
+        """Reply with the vendor's last error."""
         return {"text": self._target.last_error()}
 
     def _call(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
@@ -182,19 +185,19 @@ class VendorServer:
         return self._last_case, CallMode(**dict.fromkeys(request["mode"], True))
 
     def _late(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Find the results of the open call that changed after they were read."""
+        """Reply with the results of the open call that changed after they were read."""
         assert self._open is not None
         return {"late": self._open[0].find_late_results()}
 
     def _release(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Release the open call."""
+        """Release the open call, and reply with what was damaged or not released."""
         assert self._open is not None
         (call, stack), self._open = self._open, None
         stack.close()
         return _describe_release(call)
 
     def _chain(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Make the calls of a chain."""
+        """Make the calls of a chain, and reply with their records or error codes."""
         cases = [decoder.call(call) for call in request["calls"]]
         records, damage = self._target.run_chain(Chain(ChainKind(request["stream_count"]), cases))
         results = [
@@ -204,22 +207,22 @@ class VendorServer:
         return {"results": results, "damage": encode_damage(damage)}
 
     def _memory(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Measure the memory of this process and of the device."""
+        """Reply with the memory of this process and of the device."""
         return {"memory": dict(self._target.measure_memory())}
 
     def _time(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Measure the duration of a call."""
+        """Measure the duration of a call; reply with it, or with the error code if the vendor rejects the call."""
         try:
             return {"timing": to_json(self._target.time_call(decoder.call(request["call"])))}
         except RejectedCallError as rejection:
             return {"code": rejection.code.name}
 
     def _runtime(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Run a case of the runtime functions."""
+        """Run a case of the runtime functions, and reply with its outcome."""
         return {"outcome": to_json(self._target.run_runtime_case(request["case"]))}
 
     def _numerics(self, request: Reply, decoder: CallDecoder, encoder: CallEncoder) -> Reply:
-        """Measure a field of a declared arithmetic."""
+        """Measure a field of a declared arithmetic, and reply with the outcome."""
         numerics = from_json(Numerics, request["declaration"])
         return {"outcome": to_json(self._target.measure_field(numerics, request["case"]))}
 
