@@ -2,6 +2,8 @@
 
 Each rule applies to an operation (an equation of a jaxpr) whose operands do not mix samples. If an operation has no
 rule, or its rule does not cover the axes, the result counts as possibly mixing samples.
+
+A rule receives the equation and the dependence of each operand, and returns the dependence of the result.
 """
 
 from __future__ import annotations
@@ -84,8 +86,8 @@ def find_mixing(operands: Sequence[Dependence]) -> Dependence | None:
 
 def elementwise(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence that all operands which are not uniform have in common."""
-    found = {operand for operand in operands if operand.axis is not None}
-    return UNIFORM if not found else found.pop() if len(found) == 1 else possibly_mixed(equation)
+    dependent = {operand for operand in operands if operand.axis is not None}
+    return UNIFORM if not dependent else dependent.pop() if len(dependent) == 1 else possibly_mixed(equation)
 
 
 def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -99,13 +101,16 @@ def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the axis of the batch after a reshape. The elements behind the axis determine the block."""
-    operand, before, after = operands[0], shape_of(equation.invars[0]), shape_of(equation.outvars[0])
-    symbolic = [axis for axis, size in enumerate(after) if not isinstance(size, int)]
+    operand, input_shape, output_shape = operands[0], shape_of(equation.invars[0]), shape_of(equation.outvars[0])
+    symbolic = [axis for axis, size in enumerate(output_shape) if not isinstance(size, int)]
     if operand.axis is None:
         return UNIFORM if not symbolic else possibly_mixed(equation)
-    if len(symbolic) != 1 or prod(before[: operand.axis]) != prod(after[: symbolic[0]]):
+    if len(symbolic) != 1 or prod(input_shape[: operand.axis]) != prod(output_shape[: symbolic[0]]):
         return possibly_mixed(equation)
-    elements, elements_after = operand.block * prod(before[operand.axis + 1 :]), prod(after[symbolic[0] + 1 :])
+    elements, elements_after = (
+        operand.block * prod(input_shape[operand.axis + 1 :]),
+        prod(output_shape[symbolic[0] + 1 :]),
+    )
     return (
         Dependence(axis=symbolic[0], block=elements // elements_after)
         if elements_after and elements % elements_after == 0
@@ -170,9 +175,11 @@ def _top_k(equation: Any, operands: Sequence[Dependence]) -> Dependence:
 
 def _slice(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     """Return the dependence of a slice. A part of the batch counts as mixing samples."""
-    axis, before, after = operands[0].axis, shape_of(equation.invars[0]), shape_of(equation.outvars[0])
+    axis, input_shape, output_shape = operands[0].axis, shape_of(equation.invars[0]), shape_of(equation.outvars[0])
     return (
-        operands[0] if axis is None or before[axis] == after[axis] else certainly_mixed(equation, "selects a part of")
+        operands[0]
+        if axis is None or input_shape[axis] == output_shape[axis]
+        else certainly_mixed(equation, "selects a part of")
     )
 
 

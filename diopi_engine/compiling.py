@@ -294,7 +294,10 @@ def _weight_array(name: str, value: Any) -> Array:
 
 @contextmanager
 def _without_source_locations() -> Iterator[None]:
-    """Let JAX omit source files and calling functions, so that engines depend neither on folders nor on the caller."""
+    """Return a context manager in which JAX omits source files and calling functions.
+
+    Engines then depend neither on folders nor on the caller.
+    """
     options = {"jax_hlo_source_file_canonicalization_regex": ".*", "jax_traceback_in_locations_limit": 0}
     former = {name: getattr(jax.config, name) for name in options}
     try:
@@ -449,6 +452,6 @@ def _check_samples(engine: Engine) -> None:
     for array in (array for array, is_floating in zip(changed, floating, strict=True) if is_floating):
         array[1] = np.nan
     results = zip(engine.manifest.outputs, engine(*plain), engine(*changed), strict=True)
-    for output, expected, found in results:
-        if not np.array_equal(expected[0], found[0], equal_nan=expected.dtype.kind in "fV"):
+    for output, expected, actual in results:
+        if not np.array_equal(expected[0], actual[0], equal_nan=expected.dtype.kind in "fV"):
             raise CompileError(f"output {output.name} of a sample depends on other samples of its batch")

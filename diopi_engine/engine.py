@@ -101,7 +101,7 @@ class Engine:
 
     @classmethod
     def load(cls, path: Path) -> Engine:
-        """Read an engine from a file; raise OSError if it can't be read, or the errors of `from_bytes`."""
+        """Return the engine in a file; raise OSError if it can't be read, or the errors of `from_bytes`."""
         return cls.from_bytes(path.read_bytes())
 
     def __call__(self, *inputs: Array) -> list[Array]:

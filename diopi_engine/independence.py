@@ -44,15 +44,15 @@ def prove_independence(jaxpr: Any, weight_count: int) -> list[Dependence]:
 def _follow(closed: Any, arguments: Sequence[Dependence]) -> list[Dependence]:
     """Return the dependence of the results of a jaxpr."""
     jaxpr = getattr(closed, "jaxpr", closed)
-    known: dict[Any, Dependence] = dict(zip(jaxpr.invars, arguments, strict=True))
+    dependences: dict[Any, Dependence] = dict(zip(jaxpr.invars, arguments, strict=True))
 
     def read(variable: Any) -> Dependence:
         is_literal = hasattr(variable, "val")  # literals can't be keys
-        return UNIFORM if is_literal else known.get(variable, UNIFORM)
+        return UNIFORM if is_literal else dependences.get(variable, UNIFORM)
 
     for equation in jaxpr.eqns:
         results = _apply(equation, [read(variable) for variable in equation.invars])
-        known.update(zip(equation.outvars, results, strict=True))
+        dependences.update(zip(equation.outvars, results, strict=True))
     return [read(variable) for variable in jaxpr.outvars]
 
 

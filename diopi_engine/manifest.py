@@ -53,7 +53,14 @@ class Binding:
 class Control:
     """The cores and the memory that one engine of a group needs; hgEngineControl in hgrt.h documents the members.
 
-    `mode` is one of `MODES`, bit n of `core_mask` stands for core n of the virtual device, and `memory` is in bytes.
+    Attributes:
+        name: the name of the engine.
+        virtual_device: the virtual device that the engine runs on.
+        memory_group: engines with the same number share memory and do not run at the same time.
+        mode: one of `MODES`: how the cores share the work.
+        cores_per_batch: the minimum number of cores for one batch.
+        core_mask: the cores; bit n stands for core n of the virtual device.
+        memory: the local memory of a core for one patch in bytes, including weights.
     """
 
     name: str
@@ -67,7 +74,13 @@ class Control:
 
 @dataclass(frozen=True)
 class Weight:
-    """The name, element type and shape of a weight, an array that is an argument of the network."""
+    """A weight: an array that is an argument of the network.
+
+    Attributes:
+        name: the name.
+        dtype: the element type.
+        shape: the sizes of the axes.
+    """
 
     name: str
     dtype: str

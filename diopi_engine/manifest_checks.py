@@ -80,8 +80,8 @@ def _check_batches(manifest: EngineManifest) -> None:
 
 def _check_binding(binding: Binding, max_batch: int) -> None:
     """Raise EngineFileError if a binding has an unknown type or layout, or sizes that are out of range."""
-    known = binding.dtype in DTYPES and binding.layout in LAYOUTS and len(binding.shape) <= MAX_DIMS
-    if not known or None in binding.shape[1:] or not _are_sizes(binding.shape):
+    is_known = binding.dtype in DTYPES and binding.layout in LAYOUTS and len(binding.shape) <= MAX_DIMS
+    if not is_known or None in binding.shape[1:] or not _are_sizes(binding.shape):
         raise EngineFileError(f"binding {binding} has an invalid type, layout or shape")
     if binding.layout != "LINEAR" and len(binding.shape) != 4:
         raise EngineFileError(f"binding {binding.name} has layout {binding.layout} and {len(binding.shape)} axes")

@@ -40,8 +40,8 @@ def read_network(manifest: EngineManifest, network: bytes) -> export.Exported:
         text = exported.mlir_module()
     except Exception as error:  # whatever its readers raise
         raise EngineFileError(f"{NETWORK} can't be read: {error}") from None
-    if found := _CALLBACK.search(text):
-        raise EngineFileError(f"the network calls {found[1]}: an engine must not call functions of its process")
+    if match := _CALLBACK.search(text):
+        raise EngineFileError(f"the network calls {match[1]}: an engine must not call functions of its process")
     _check_types(manifest, exported)
     return exported
 
@@ -63,10 +63,10 @@ def _check_types(manifest: EngineManifest, exported: export.Exported) -> None:
         ("arguments", exported.in_avals, [*weights, *map(_format_type, manifest.inputs)]),
         ("results", exported.out_avals, [*map(_format_type, manifest.outputs)]),
     ):
-        found = [f"{aval.dtype}{[size if isinstance(size, int) else None for size in aval.shape]}" for aval in avals]
-        if found != expected:
+        types = [f"{aval.dtype}{[size if isinstance(size, int) else None for size in aval.shape]}" for aval in avals]
+        if types != expected:
             raise EngineFileError(
-                f"the network has the {subject} {join_names(found)}, the manifest says {join_names(expected)}"
+                f"the network has the {subject} {join_names(types)}, the manifest says {join_names(expected)}"
             )
     if tuple(exported.platforms) != manifest.platforms:
         raise EngineFileError(

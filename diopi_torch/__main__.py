@@ -32,13 +32,13 @@ def ops(vendor: str, status: str | None) -> None:
     (the vendor runs it), `fallback` (the CPU runs it) or `unsupported`.
     """
     try:
-        found = list(list_operators(find_vendor(vendor)))
+        operators = list(list_operators(find_vendor(vendor)))
     except VendorError as error:
         raise click.UsageError(str(error)) from None
-    for entry in found:
+    for entry in operators:
         if status in (None, entry.status):
             click.echo(f"{entry.operator}\t{entry.function}\t{entry.status}")
-    counts = Counter(entry.status for entry in found)
+    counts = Counter(entry.status for entry in operators)
     click.echo(", ".join(f"{counts[state]} {state}" for state in (SERVED, FALLBACK, UNSUPPORTED)), err=True)
 
 

@@ -67,7 +67,14 @@ def install(library: torch.library.Library) -> None:
 
 
 def _create_gloo_group(store: Store, rank: int, size: int, timeout: timedelta) -> Any:
-    """Return a new gloo process group for the ranks of a `torch.distributed` group."""
+    """Return a new gloo process group for the ranks of a `torch.distributed` group.
+
+    Args:
+        store: the store through which the ranks find each other.
+        rank: the rank of this process.
+        size: the number of ranks.
+        timeout: the time limit of operations.
+    """
     group = dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
     group._set_sequence_number_for_group()
     return group
@@ -183,7 +190,7 @@ class _CollectiveWork(dist.Work):
         _pending_works.add(self)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Wait until the results are on the device; raise RuntimeError if the collective failed."""
+        """Wait until the results are on the device, and return True; raise RuntimeError if the collective failed."""
         _pending_works.discard(self)
         self._work.wait(timeout)
         self._exchange.finish()
@@ -203,10 +210,10 @@ class _CollectiveWork(dist.Work):
 
     def is_completed(self) -> bool:
         """Return whether the results are on the device."""
-        done = bool(self._work.is_completed())
-        if done:
+        is_done = bool(self._work.is_completed())
+        if is_done:
             self._exchange.finish()
-        return done
+        return is_done
 
     def _source_rank(self) -> int:
         """Return the rank of the process that sent the data; PyTorch calls this method."""

@@ -79,7 +79,7 @@ def translate(value: Any) -> Any:
 
 
 def call_translated(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call a function with the device of this package in place of CUDA devices in its arguments."""
+    """Return what a function returns for arguments with the device of this package in place of CUDA devices."""
     return function(*map(translate, args), **{name: translate(value) for name, value in kwargs.items()})
 
 
@@ -217,7 +217,7 @@ class _Generator(generators.ORIGINAL, metaclass=_GeneratorType):
 
 
 def _load(load: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `torch.load` so that its `map_location` can name CUDA."""
+    """Return `torch.load`, wrapped so that its `map_location` can name CUDA."""
 
     @functools.wraps(load)
     def load_translated(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -236,7 +236,7 @@ def _load_cuda_storage(storage: Any, location: str) -> Any:
 
 
 def _with_backend(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function that creates a process group so that it uses the device's collectives in place of NCCL."""
+    """Return a function that creates a process group, wrapped so that it uses the device's collectives for NCCL."""
 
     @functools.wraps(function)
     def translated(*args: Any, **kwargs: Any) -> Any:

@@ -130,10 +130,10 @@ def _numbered(value: Any) -> Any:
 
 def exchange_device(device: int) -> int:
     """Select a device for this thread and return the number of the previous one; a negative number changes nothing."""
-    before = current_device()
+    previous = current_device()
     if device >= 0:
         set_device(device)
-    return before
+    return previous
 
 
 _exchange_device = maybe_exchange_device = _maybe_exchange_device = exchange_device
@@ -186,15 +186,15 @@ class DeviceProperties:
     """
 
     def __init__(self, owner: Backend) -> None:
-        known = owner.runtime.properties(owner.index)
-        self.name = known.name or owner.vendor.name
+        properties = owner.runtime.properties(owner.index)
+        self.name = properties.name or owner.vendor.name
         self.version = owner.vendor.version
         self.host_addressable = owner.device.host_addressable
-        self.total_memory = known.total_memory
-        if known.total_memory is None and self.host_addressable:
+        self.total_memory = properties.total_memory
+        if properties.total_memory is None and self.host_addressable:
             self.total_memory = _physical_memory()[1]
-        self.major, self.minor = known.major, known.minor
-        self.multi_processor_count = known.multi_processor_count
+        self.major, self.minor = properties.major, properties.minor
+        self.multi_processor_count = properties.multi_processor_count
 
     def __repr__(self) -> str:
         named = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
@@ -299,7 +299,7 @@ def set_stream(stream: streams.DeviceStream | None) -> None:
 
 @contextmanager
 def stream(stream: streams.DeviceStream | None) -> Iterator[streams.DeviceStream]:
-    """Use this stream and its device in this thread until the context ends; None changes nothing."""
+    """Return a context manager that uses this stream and its device in this thread; None changes nothing."""
     chosen = backend().stream if stream is None else _check_stream(stream)
     owner = backend().device_at(chosen.device_index)
     with owner.runtime.on_device(owner.index), owner.streams.use_stream(chosen):
@@ -498,10 +498,10 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
         RuntimeError: if the device has its own memory, because the runtime of the standard can't query its size.
     """
     owner = _device_at(device)
-    known = owner.runtime.memory_info(owner.index)
-    if known is None and not owner.device.host_addressable:
+    memory = owner.runtime.memory_info(owner.index)
+    if memory is None and not owner.device.host_addressable:
         raise RuntimeError(f"the runtime of {owner.vendor.name} has no way to ask how much memory there is")
-    return known or _physical_memory()
+    return memory or _physical_memory()
 
 
 def _physical_memory() -> tuple[int, int]:

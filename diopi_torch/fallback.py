@@ -70,12 +70,12 @@ def operator_name(operator: torch._ops.OpOverload) -> str:
 
 
 def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Call an operator on the CPU for which the device has no kernel; see `run_on_cpu`."""
+    """Return what an operator returns on the CPU, because the device has no kernel for it; see `run_on_cpu`."""
     return run_on_cpu("the device has no kernel for it", operator, args, kwargs)
 
 
 def fall_back_as_forced(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """Call an operator on the CPU that the user forces to fall back; see `run_on_cpu`."""
+    """Return what an operator returns on the CPU, because the user forces it to fall back; see `run_on_cpu`."""
     return run_on_cpu(FORCED, operator, args, kwargs)
 
 

@@ -83,7 +83,11 @@ class TensorSlot:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class PlaceholderValue:
-    """A placeholder in a plan for a value that is not a tensor and differs between calls, such as a generator."""
+    """A placeholder in a plan for a value that is not a tensor and differs between calls, such as a generator.
+
+    Attributes:
+        number: the index of the value among the values of a call.
+    """
 
     number: int
 
@@ -130,19 +134,19 @@ watches: dict[int, Watch] = {}
 
 @contextmanager
 def watch_calls(watch: Watch) -> Iterator[None]:
-    """Let `watch` perform the function calls of this thread during the context.
+    """Return a context manager in which `watch` performs the function calls of this thread.
 
     If contexts are nested, the inner watch performs the call by calling the outer one.
     """
-    thread, before = get_ident(), watches.get(get_ident())
-    watches[thread] = watch if before is None else lambda call, do: watch(call, lambda: before(call, do))
+    thread, outer = get_ident(), watches.get(get_ident())
+    watches[thread] = watch if outer is None else lambda call, do: watch(call, lambda: outer(call, do))
     try:
         yield
     finally:
-        if before is None:
+        if outer is None:
             del watches[thread]
         else:
-            watches[thread] = before
+            watches[thread] = outer
 
 
 @final
@@ -198,7 +202,7 @@ class PreparedCall:
         return watch(self._call_for_watch(values), lambda: self.perform_unwatched(values, device, stream))
 
     def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: DeviceStream) -> Mapping[str, Any]:
-        """Call the function like `perform`, but ignore watches."""
+        """Call the function like `perform`, but ignore watches; return the results by name."""
         arguments = self._constants.copy()
         stream.insert_tensors(arguments, self._tensors, values)
         if self._has_more:
@@ -257,7 +261,7 @@ class PreparedCall:
 
 
 def _call_outside_operator(vendor: BaseVendor, function: str, context: Context, arguments: Sequence[Any]) -> Error:
-    """Call a vendor that uses PyTorch itself, in the dispatch state that PyTorch has outside of operators."""
+    """Return the error code of a vendor that uses PyTorch itself, called in the dispatch state outside of operators."""
     with _outside(*_OUTSIDE):
         return vendor.call(function, context, *arguments)
 

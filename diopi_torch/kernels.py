@@ -3,6 +3,8 @@
 A kernel is the function that PyTorch calls for an operator on the device. `KERNELS` lists these kernels by operator;
 the backend registers them. They call a function of the vendor only to copy and to fill memory. The kernels of all other
 operators are derived from the functions of the vendor (`operators.py`).
+
+The parameters of a kernel are those of its operator in ATen; a keyword that PyTorch resolves before is ignored.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def _empty(
     pin_memory: bool | None = None,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
-    """Allocate a tensor without initializing it; raise RuntimeError, as PyTorch does, if the size overflows."""
+    """Return an allocated tensor without initial values; raise RuntimeError, as PyTorch does, if the size overflows."""
     _check_device_and_pinning(device, pin_memory)
     strides = None
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
@@ -113,7 +115,7 @@ def _empty_strided(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
-    """Allocate a tensor with these strides without initializing it; raise RuntimeError for invalid sizes or strides."""
+    """Return an allocated tensor with these strides; raise RuntimeError for invalid sizes or strides."""
     _check_device_and_pinning(device, pin_memory)
     if len(size) != len(stride):
         raise RuntimeError(
@@ -147,7 +149,7 @@ def _check_device_and_pinning(device: torch.device | None, pin_memory: bool | No
 
 @kernel("set_")
 def _set(self: torch.Tensor) -> torch.Tensor:
-    """Make `self` an empty tensor with a new storage."""
+    """Make `self` an empty tensor with a new storage, and return it."""
     return _set_contiguous(self, allocate_on_current_stream([0], self.dtype).untyped_storage(), 0, [0])
 
 
@@ -155,13 +157,13 @@ def _set(self: torch.Tensor) -> torch.Tensor:
 def _resize(
     self: torch.Tensor, size: Sequence[int], *, memory_format: torch.memory_format | None = None
 ) -> torch.Tensor:
-    """Resize a tensor in place; its storage grows if it is too small, and never shrinks."""
+    """Resize a tensor in place, and return it; its storage grows if it is too small, and never shrinks."""
     if list(self.shape) == list(size) and memory_format is None:
         return self
     offset, storage = int(self.storage_offset()), self.untyped_storage()
-    needed = (offset + prod(size)) * self.dtype.itemsize if prod(size) else 0
-    if needed > storage.nbytes():
-        storage.resize_(needed)
+    required_bytes = (offset + prod(size)) * self.dtype.itemsize if prod(size) else 0
+    if required_bytes > storage.nbytes():
+        storage.resize_(required_bytes)
     _set_contiguous(self, storage, offset, size)
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
@@ -171,7 +173,7 @@ def _resize(
 
 @kernel("_resize_output_")
 def _resize_output(self: torch.Tensor, size: Sequence[int], device: torch.device) -> torch.Tensor:
-    """Resize an output tensor; issue PyTorch's warning if it is not empty."""
+    """Resize an output tensor, and return it; issue PyTorch's warning if it is not empty."""
     if list(self.shape) == list(size):
         return self
     if self.numel():
@@ -186,7 +188,7 @@ def _resize_output(self: torch.Tensor, size: Sequence[int], device: torch.device
 def _set_contiguous(
     tensor: torch.Tensor, storage: torch.UntypedStorage, offset: int, size: Sequence[int]
 ) -> torch.Tensor:
-    """Point a tensor at a storage, with contiguous strides."""
+    """Point a tensor at elements of a storage, with contiguous strides, and return the tensor."""
     strides = contiguous_strides(tuple(size))
     return aten.set_.source_Storage_storage_offset.redispatch(CPU_KEYS, tensor, storage, offset, list(size), strides)
 
@@ -238,7 +240,18 @@ KERNELS["_fused_sdp_choice"] = choose_backend
 
 @kernel("_copy_from")
 def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """Copy `self` to `dst`; each may be on the host or the device, and lazily conjugated or negated."""
+    """Copy `self` to `dst`, and return `dst`.
+
+    Each may be on the host or the device, and lazily conjugated or negated.
+
+    Args:
+        self: the source, or a number.
+        dst: the target, which keeps its type and layout.
+        non_blocking: whether the call may return before the copy is complete.
+
+    Returns:
+        The target.
+    """
     # PyTorch passes a number if the program copies a number
     self = self if isinstance(self, torch.Tensor) else torch.tensor(self, dtype=dst.dtype)
     source, target = stored_elements(self), stored_elements(dst)
@@ -265,7 +278,10 @@ FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
 
 @kernel("histc")
 def _histc(self: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0) -> torch.Tensor:
-    """Count the elements in equal intervals on the CPU, which needs floating-point elements; others are converted."""
+    """Return the counts of the elements in equal intervals, computed on the CPU.
+
+    The CPU needs floating-point elements; others are converted.
+    """
     elements = self if self.dtype.is_floating_point else self.double()
     return fall_back(aten.histc.default, elements, bins, min, max).to(self.dtype)
 
@@ -278,7 +294,7 @@ def _lazy_clone(self: torch.Tensor) -> torch.Tensor:
 
 @kernel("_copy_from_and_resize")
 def _copy_from_and_resize(self: torch.Tensor, dst: torch.Tensor) -> torch.Tensor:
-    """Copy `self` to `dst`, which is first resized to the shape of `self`."""
+    """Copy `self` to `dst`, which is first resized to the shape of `self`, and return `dst`."""
     return _copy_from(self, dst.resize_(self.shape))
 
 
@@ -330,9 +346,9 @@ def _copy_through_host(source: torch.Tensor, target: torch.Tensor) -> None:
 def _copy_to_device(source: torch.Tensor, target: torch.Tensor, non_blocking: bool) -> None:
     """Copy a CPU tensor to the device, converted to the type and strides of the target."""
     if not is_dense(target):
-        whole = allocate_on_current_stream(target.shape, target.dtype)
-        _copy_to_device(source, whole, non_blocking)
-        _copy_on_device(whole, target)
+        dense = allocate_on_current_stream(target.shape, target.dtype)
+        _copy_to_device(source, dense, non_blocking)
+        _copy_on_device(dense, target)
         return
     if not _is_plain_copy(source, target):
         source = torch.empty_strided(target.shape, target.stride(), dtype=target.dtype).copy_(source)
@@ -342,9 +358,9 @@ def _copy_to_device(source: torch.Tensor, target: torch.Tensor, non_blocking: bo
 def _copy_to_host(source: torch.Tensor, target: torch.Tensor, non_blocking: bool) -> None:
     """Copy a tensor on the device to a CPU tensor, converted to the type and strides of the target."""
     if not is_dense(source):
-        whole = allocate_on_current_stream(source.shape, source.dtype)
-        _copy_on_device(source, whole)
-        source = whole
+        dense = allocate_on_current_stream(source.shape, source.dtype)
+        _copy_on_device(source, dense)
+        source = dense
     if _is_plain_copy(source, target):
         copy_bytes(target, source, non_blocking)
         return

@@ -95,12 +95,12 @@ class TensorLayout:
 
     def _make_description(self) -> Any:
         """Return the DLTensor of such a tensor on the device, with an unset address."""
-        found = dlpack.new(DESCRIPTION)
-        found.device.type = EXTERNAL
-        found.rank = len(self.shape)
-        found.dtype = _type_code(self.torch_dtype), 8 * self.torch_dtype.itemsize, 1
-        found.shape, found.strides = self._sizes, self._sizes + len(self.shape)
-        return found
+        description = dlpack.new(DESCRIPTION)
+        description.device.type = EXTERNAL
+        description.rank = len(self.shape)
+        description.dtype = _type_code(self.torch_dtype), 8 * self.torch_dtype.itemsize, 1
+        description.shape, description.strides = self._sizes, self._sizes + len(self.shape)
+        return description
 
 
 layout_of = lru_cache(maxsize=2**14)(TensorLayout)

@@ -50,7 +50,12 @@ class UsingStream(Protocol):
 @final
 @dataclass(slots=True)
 class MemoryUsage:
-    """The number of bytes in use, and the maximum of this number since the last reset."""
+    """An amount of memory.
+
+    Attributes:
+        current: the number of bytes in use.
+        peak: the maximum of this number since the last reset.
+    """
 
     current: int = 0
     peak: int = 0
@@ -173,28 +178,28 @@ class CachingAllocator:
 
     def _reserve(self, size: int, stream: int) -> MemoryBlock:
         """Return a block of at least `size` bytes in a new segment; empty the cache if there is not enough memory."""
-        wanted = self._pool.segment_size(size)
+        requested = self._pool.segment_size(size)
         if self.limit is not None:
-            if self.reserved.current + wanted > (self._collection_threshold or 1) * self.limit:
+            if self.reserved.current + requested > (self._collection_threshold or 1) * self.limit:
                 self._free_unused_segments()
-            if self.reserved.current + wanted > self.limit:
-                wanted = size
-            if self.reserved.current + wanted > self.limit:
+            if self.reserved.current + requested > self.limit:
+                requested = size
+            if self.reserved.current + requested > self.limit:
                 raise self._out_of_memory(size, f"the program has set a limit of {self.limit:,} bytes")
         try:
-            address = self._source.malloc(wanted)
+            address = self._source.malloc(requested)
         except (CallError, MemoryError):
             self._free_unused_segments()
-            wanted = size
+            requested = size
             try:
-                address = self._source.malloc(wanted)
+                address = self._source.malloc(requested)
             except (CallError, MemoryError) as error:
                 raise self._out_of_memory(size, str(error)) from None
-        self.reserved.change(wanted)
-        return self._pool.take_from_segment(make_block(address, wanted, stream, address), size)
+        self.reserved.change(requested)
+        return self._pool.take_from_segment(make_block(address, requested, stream, address), size)
 
     def _out_of_memory(self, nbytes: int, reason: str) -> DeviceMemoryError:
-        """Return the error for a request that cannot be met."""
+        """Return the error for a request of `nbytes` bytes that cannot be met, with the reason."""
         return DeviceMemoryError(f"{nbytes:,} bytes were requested, {self.allocated.current:,} are in use: {reason}")
 
     def _free_unused_segments(self) -> None:

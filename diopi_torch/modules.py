@@ -67,4 +67,4 @@ def _find_shared_parameters(root: nn.Module) -> list[list[tuple[nn.Module, str]]
         for name, parameter in module._parameters.items():
             if parameter is not None:
                 places[parameter].append((module, name))
-    return [found for found in places.values() if len(found) > 1]
+    return [names for names in places.values() if len(names) > 1]

@@ -38,13 +38,18 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ObservedKernel(OperatorKernel):
-    """The kernel of an overload whose calls are observed."""
+    """The kernel of an overload whose calls are observed.
+
+    Attributes:
+        plain: the kernel that runs the operator.
+        observer: receives each call before it runs.
+    """
 
     plain: OperatorKernel
     observer: Observer
 
     def run_with_functions(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run the operator through the observer."""
+        """Run the operator through the observer, and return its results."""
         named = self.arguments_by_name(args, kwargs)
         return self.observer.observe(self.operator, named, lambda: self.plain.run_with_functions(args, kwargs))
 

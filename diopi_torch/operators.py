@@ -71,7 +71,7 @@ class OperatorKernel:
             raise
 
     def run_with_functions(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run the operator with functions; raise UnsupportedCallError if that is not possible."""
+        """Return the results of the operator, run with functions; raise UnsupportedCallError if that is impossible."""
         if self._receives_lazy_bits and any(map(has_lazy_bits, (*args, *kwargs.values()))):
             return call_materialized(self.operator, self.run_with_functions, args, kwargs)
         if self._precondition is not None and not self._precondition(self.arguments_by_name(args, kwargs)):
@@ -117,7 +117,7 @@ class OperatorKernel:
                 return backend().plans[form]
         if self._outputs and self._converts_outputs(args, kwargs, tensors):
             check_on_cpu(self.operator, args, kwargs)
-        found: Plan | UnsupportedForm | None = None
+        plan_or_reason: Plan | UnsupportedForm | None = None
         is_reusable = True
         for inplace in self._inplace_choices:
             builder = PlanBuilder(tensors, find_shared_memory(tensors) if self._writes else range(len(tensors)))
@@ -125,14 +125,14 @@ class OperatorKernel:
                 plan = self._build_plan(
                     builder, self.arguments_by_name(*_replace_by_slots(builder, args, kwargs)), inplace
                 )
-                found = replace(plan, fallback=found if isinstance(found, Plan) else None)
+                plan_or_reason = replace(plan, fallback=plan_or_reason if isinstance(plan_or_reason, Plan) else None)
             except UnsupportedCallError as error:
-                found = found or UnsupportedForm(str(error))
+                plan_or_reason = plan_or_reason or UnsupportedForm(str(error))
             is_reusable = is_reusable and builder.is_reusable
-        assert found is not None
+        assert plan_or_reason is not None
         if is_reusable:
-            cache_plan(form, found)
-        return found
+            cache_plan(form, plan_or_reason)
+        return plan_or_reason
 
     def _converts_outputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]) -> bool:
         """Return whether an output argument has another element type than the result, which operators may reject.
@@ -238,7 +238,10 @@ class SequenceKernel(OperatorKernel):
     """
 
     def run_with_functions(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run the operator; an output argument with another number of axes receives a copy of the sequence."""
+        """Return the output argument, filled by functions.
+
+        If it has another number of axes than a sequence, it receives a copy.
+        """
         out = kwargs["out"]
         if out.dim() == 1:
             return super().run_with_functions(args, kwargs)
@@ -349,17 +352,17 @@ _SEQUENCES = ("diopiArange", "diopiLinspace")
 @cache
 def kernels() -> Mapping[str, OperatorKernel]:
     """Return the kernels that the table describes, by the overload's name."""
-    found: dict[str, OperatorKernel] = {}
+    by_name: dict[str, OperatorKernel] = {}
     for row in rows().values():
         if row.function == "diopiUnique":
-            found[row.operator] = UniqueKernel(overload(row.operator), row)
+            by_name[row.operator] = UniqueKernel(overload(row.operator), row)
         elif row.operator not in EXCLUDED_OPERATORS and row.calls_functions:
             for operator in _overloads(overload(row.operator)):
                 if not is_composed(operator):
                     name = operator_name(operator)
                     kernel = SequenceKernel if row.function in _SEQUENCES else OperatorKernel
-                    found[name] = kernel(operator, find_row(name) or row)
-    return found
+                    by_name[name] = kernel(operator, find_row(name) or row)
+    return by_name
 
 
 @cache

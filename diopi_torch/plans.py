@@ -147,7 +147,7 @@ class UnsupportedForm:
     message: str
 
     def run(self, tensors: Sequence[Any], device: Backend) -> Any:
-        """Raise UnsupportedCallError."""
+        """Raise UnsupportedCallError with the reason why no plan exists."""
         raise UnsupportedCallError(self.message)
 
 

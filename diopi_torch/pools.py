@@ -198,8 +198,8 @@ class DividingPool(Pool):
         self._sort_recent_blocks()
         self._join_blocks()
         for unused in self._unused.values():
-            whole = [entry for entry in unused if entry[0] == self._segments[entry[2].segment]]
-            for entry in whole:
+            complete = [entry for entry in unused if entry[0] == self._segments[entry[2].segment]]
+            for entry in complete:
                 unused.remove(entry)
                 del self._segments[entry[2].segment]
                 yield entry[2]
@@ -333,7 +333,7 @@ class TorchPool(DividingPool):
         options: the options.
     """
 
-    SMALL = 1 * MIB
+    MAX_SMALL = 1 * MIB
     """The largest request that small segments serve, in bytes."""
 
     SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
@@ -356,11 +356,11 @@ class TorchPool(DividingPool):
 
     def segment_class(self, size: int) -> int:
         """Return 0 for requests that small segments serve, and 1 for larger ones."""
-        return int(size > self.SMALL)
+        return int(size > self.MAX_SMALL)
 
     def segment_size(self, size: int) -> int:
         """Return the size of a new segment for a request of `size` bytes."""
-        if size <= self.SMALL:
+        if size <= self.MAX_SMALL:
             return self.SMALL_SEGMENT
         return self.LARGE_SEGMENT if size < self.OWN_SEGMENT else round_up(size, 2 * MIB)
 
@@ -372,7 +372,7 @@ class TorchPool(DividingPool):
 
     def divides(self, size: int, remainder: int) -> bool:
         """Return whether a block is divided that has `remainder` more bytes than the requested `size`."""
-        return remainder >= GRANULE if size <= self.SMALL else size < self._max_split and remainder > self.SMALL
+        return remainder >= GRANULE if size <= self.MAX_SMALL else size < self._max_split and remainder > self.MAX_SMALL
 
     def _class_of(self, block: MemoryBlock) -> int:
         """Return the class of the segment that contains a block."""

@@ -163,16 +163,16 @@ class DeviceRuntime(ABC):
 
     @contextmanager
     def on_device(self, index: int) -> Iterator[None]:
-        """Make a device the current device of this thread until the context ends."""
-        before = current_device.index
-        if before == index:
+        """Return a context manager in which the device `index` is the current device of this thread."""
+        previous = current_device.index
+        if previous == index:
             yield
             return
         self.set_device(index)
         try:
             yield
         finally:
-            self.set_device(before)
+            self.set_device(previous)
 
 
 @final
@@ -212,7 +212,7 @@ class RegisteredRuntime(DeviceRuntime):
     def copy_between_devices(
         self, stream: RuntimeStream, to: tuple[int, int], source: tuple[int, int], nbytes: int
     ) -> None:
-        """Raise NotImplementedError: there is only one device."""
+        """Raise NotImplementedError: the vendor has only one device."""
         raise NotImplementedError("the vendor has one device")
 
     def host_memory(self) -> MemorySource:

@@ -57,15 +57,18 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return the attention; the backend is chosen here, because PyTorch chooses it only for compiled devices."""
+    """Return the attention; the backend is chosen here, because PyTorch chooses it only for compiled devices.
+
+    The parameters are those of `torch.nn.functional.scaled_dot_product_attention`.
+    """
     tensors, flags = (query, key, value), (dropout_p, is_causal)
     if choose_backend(*tensors, attn_mask, *flags) == SDPBackend.OVERRIDEABLE.value:
         overload = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
-        found: Tensor = overload(*tensors, None, *flags, scale=scale)[0]
-        return found
+        result: Tensor = overload(*tensors, None, *flags, scale=scale)[0]
+        return result
     composed = torch.ops.aten.scaled_dot_product_attention.default.decompose
-    found = composed(*tensors, attn_mask, *flags, scale=scale, enable_gqa=enable_gqa)
-    return found
+    result = composed(*tensors, attn_mask, *flags, scale=scale, enable_gqa=enable_gqa)
+    return result
 
 
 def attention(
@@ -123,7 +126,8 @@ def attention_backward(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of query, key, value and bias, computed from the results of `attention`.
 
-    Each gradient has the shape and element type of its tensor. The last one is None if there is no bias.
+    The parameters are those of `_scaled_dot_product_fused_attention_overrideable_backward` in `torch.ops.aten`. Each
+    gradient has the shape and element type of its tensor. The last one is None if there is no bias.
     """
     shares = (_scores(query, key, attn_bias, is_causal, scale) - logsumexp[..., None]).exp()
     g, q, k, v, result = (tensor.to(shares.dtype) for tensor in (grad_out, query, key, value, out))
@@ -135,7 +139,18 @@ def attention_backward(
 
 
 def _scores(query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """Return the scores [B, H, queries, keys] before the softmax, in float32 or a wider type."""
+    """Return the scores [B, H, queries, keys] before the softmax, in float32 or a wider type.
+
+    Args:
+        query: the queries, [B, H, queries, D].
+        key: the keys, [B, H, keys, D].
+        bias: a summand of the scores; None for 0.
+        is_causal: whether later keys are invisible: their scores are −∞.
+        scale: the factor of the scores; None for 1 / √D.
+
+    Returns:
+        The scores.
+    """
     dtype = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(dtype) * _scale_or_default(query, scale) @ key.to(dtype).mT
     if bias is not None:

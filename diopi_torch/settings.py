@@ -156,10 +156,10 @@ def parse_overhead(source: str, text: str) -> float:
     """
     if text.strip() == "unlimited":
         return math.inf
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text.strip())
+    if match is None:
         raise SettingError(f"{source}: expected a percentage such as 20%, or unlimited, found {text!r}")
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 def parse_switch(variable: str, text: str) -> bool:
@@ -176,7 +176,7 @@ def parse_switch(variable: str, text: str) -> bool:
         SettingError: The text has another form.
     """
     values = {"1": True, "true": True, "on": True, "": False, "0": False, "false": False, "off": False}
-    known = text.strip().lower()
-    if known not in values:
+    word = text.strip().lower()
+    if word not in values:
         raise SettingError(f"{variable}: expected 1, true, on, 0, false or off, found {text!r}")
-    return values[known]
+    return values[word]

@@ -40,13 +40,13 @@ def infer_layouts(operator: torch._ops.OpOverload, named: Mapping[str, Any], out
 
 
 def _adjust_to_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], layouts: Layouts) -> Layouts:
-    """Correct the layouts of the few operators whose CPU results differ from what PyTorch computes for meta tensors."""
+    """Return the layouts of results, corrected for operators whose CPU results differ from those of meta tensors."""
     changed = _CPU_DIFFERENCES.get(operator._schema.name)
     return changed(named, *layouts) if changed is not None and isinstance(layouts, tuple) else layouts
 
 
 def _adjust_normalization(named: Mapping[str, Any], normalized: TensorLayout, *saved: TensorLayout) -> Layouts:
-    """Give saved statistics of batch normalization the parameters' type, and no elements in evaluation mode."""
+    """Return the layouts with the parameters' type for saved statistics, and without elements in evaluation mode."""
     parameters = (named[name] for name in ("weight", "bias", "running_mean", "running_var"))
     dtype = next(
         (parameter.layout.torch_dtype for parameter in parameters if parameter is not None), normalized.torch_dtype

@@ -100,12 +100,12 @@ class DeviceStream:
             The tensor for operators on the stream.
         """
         place = tensor.data_ptr(), layout
-        found = self._tensors.get(place)
-        if found is None:
-            found = self._tensors[place] = self._create_tensor(tensor, layout)
+        native = self._tensors.get(place)
+        if native is None:
+            native = self._tensors[place] = self._create_tensor(tensor, layout)
             if len(self._tensors) > MAX_CACHED_TENSORS:
                 self._tensors.pop(next(iter(self._tensors)), None)
-        return found
+        return native
 
     def insert_tensors(
         self, arguments: list[Any], places: Iterable[tuple[int, int, TensorLayout]], values: Sequence[torch.Tensor]
@@ -120,11 +120,11 @@ class DeviceStream:
         tensors = self._tensors
         for place, number, layout in places:
             tensor = values[number]
-            found = tensors.get((tensor.data_ptr(), layout))
-            arguments[place] = self.open_tensor(tensor, layout) if found is None else found
+            native = tensors.get((tensor.data_ptr(), layout))
+            arguments[place] = self.open_tensor(tensor, layout) if native is None else native
 
     def _create_tensor(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
-        """Create a native tensor over the bytes of `tensor`, not of its storage: later storages differ in size."""
+        """Return a native tensor over the bytes of `tensor`, not of its storage: later storages differ in size."""
         storage = tensor.untyped_storage()
         memory = (tensor.data_ptr(), layout.nbytes) if layout.nbytes else (storage.data_ptr(), storage.nbytes())
         return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides)
@@ -148,9 +148,9 @@ class DeviceStream:
 
     def synchronize(self) -> None:
         """Wait until all enqueued work is complete."""
-        used, self._used = self._used, []
+        retained, self._used = self._used, []
         self._native.synchronize()
-        used.clear()
+        retained.clear()
 
     def retain(self, tensor: torch.Tensor) -> None:
         """Delay the reuse of a tensor's memory, because work on this stream may use it.
@@ -240,9 +240,9 @@ class StreamChoice(threading.local):
 
     @contextmanager
     def use_stream(self, stream: DeviceStream) -> Iterator[DeviceStream]:
-        """Use `stream` in this thread during the context, and the previous stream afterwards."""
-        before, self.current = self.current, stream
+        """Return a context manager that uses `stream` in this thread, and the previous stream afterwards."""
+        previous, self.current = self.current, stream
         try:
             yield stream
         finally:
-            self.current = before
+            self.current = previous

@@ -32,7 +32,7 @@ def _precise(values: torch.Tensor) -> torch.Tensor:
 
 
 def _statistics(input: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the mean and the inverse standard deviation of each channel."""
+    """Return the mean and the inverse standard deviation of each channel; `eps` is added to the variance."""
     elements = _precise(input)
     count = input.numel() // input.shape[1]
     mean = _sum_per_channel(elements) / count

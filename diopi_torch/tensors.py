@@ -70,8 +70,8 @@ def allocate(layout: TensorLayout, device: Backend, stream: int) -> torch.Tensor
         TypeError: if the standard does not have the element type.
     """
     if layout.dtype is _UNSUPPORTED:
-        known = ", ".join(map(str, DTYPES))
-        raise TypeError(f"{layout.torch_dtype} is not an element type of the standard, which has {known}")
+        supported = ", ".join(map(str, DTYPES))
+        raise TypeError(f"{layout.torch_dtype} is not an element type of the standard, which has {supported}")
     try:
         block = device.allocator.allocate(layout.nbytes, stream)
     except DeviceMemoryError as error:
@@ -88,7 +88,7 @@ def allocate(layout: TensorLayout, device: Backend, stream: int) -> torch.Tensor
 def allocate_on_current_stream(
     shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None
 ) -> torch.Tensor:
-    """Allocate an uninitialized tensor for the current stream; it is contiguous unless strides are passed."""
+    """Return a new uninitialized tensor for the current stream; it is contiguous unless strides are passed."""
     sizes, device = tuple(shape), backend()
     layout = layout_of(sizes, contiguous_strides(sizes) if strides is None else tuple(strides), dtype)
     return allocate(layout, device, device.stream.stream_id)
@@ -198,15 +198,15 @@ def copy_bytes_between_devices(target: torch.Tensor, source: torch.Tensor) -> No
 
     The copy comes after the work on the current streams of both devices, and later work on both streams comes after it.
     """
-    here, there = (backend().device_at(tensor.device.index) for tensor in (target, source))
-    here.stream.wait_stream(there.stream)
-    here.runtime.copy_between_devices(
-        here.stream,
-        (here.index, target.data_ptr()),
-        (there.index, source.data_ptr()),
+    target_device, source_device = (backend().device_at(tensor.device.index) for tensor in (target, source))
+    target_device.stream.wait_stream(source_device.stream)
+    target_device.runtime.copy_between_devices(
+        target_device.stream,
+        (target_device.index, target.data_ptr()),
+        (source_device.index, source.data_ptr()),
         source.numel() * source.dtype.itemsize,
     )
-    there.stream.wait_stream(here.stream)
+    source_device.stream.wait_stream(target_device.stream)
 
 
 pinned_addresses: set[int] = set()

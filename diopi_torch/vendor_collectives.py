@@ -95,36 +95,36 @@ class Communicator:
 
     def all_reduce(self, tensor: torch.Tensor, operation: int) -> None:
         """Combine a tensor of all ranks in place."""
-        with _contiguous(tensor) as whole:
-            address, kind = whole.data_ptr(), _type_value(whole)
-            self.call("diclAllReduce", address, address, whole.numel(), kind, operation)
+        with _contiguous(tensor) as dense:
+            address, kind = dense.data_ptr(), _type_value(dense)
+            self.call("diclAllReduce", address, address, dense.numel(), kind, operation)
 
     def reduce(self, tensor: torch.Tensor, operation: int, root: int) -> None:
         """Combine a tensor of all ranks; only the tensor of the root changes."""
-        with _contiguous(tensor) as whole:
-            address, kind = whole.data_ptr(), _type_value(whole)
-            self.call("diclReduce", address, address, whole.numel(), kind, operation, root)
+        with _contiguous(tensor) as dense:
+            address, kind = dense.data_ptr(), _type_value(dense)
+            self.call("diclReduce", address, address, dense.numel(), kind, operation, root)
 
     def broadcast(self, tensor: torch.Tensor, root: int) -> None:
         """Copy the tensor of the root to the tensors of all ranks."""
-        with _contiguous(tensor) as whole:
-            address = whole.data_ptr()
-            self.call("diclBroadcast", address, address, whole.numel(), _type_value(whole), root)
+        with _contiguous(tensor) as dense:
+            address = dense.data_ptr()
+            self.call("diclBroadcast", address, address, dense.numel(), _type_value(dense), root)
 
     def all_gather(self, joined: torch.Tensor, part: torch.Tensor) -> None:
         """Write the parts of all ranks to `joined` in the order of the ranks."""
         _check_size(joined, self.size * part.numel())
         sent = part.contiguous()
-        with _contiguous(joined) as whole:
-            self.call("diclAllGather", sent.data_ptr(), whole.data_ptr(), sent.numel(), _type_value(sent))
+        with _contiguous(joined) as dense:
+            self.call("diclAllGather", sent.data_ptr(), dense.data_ptr(), sent.numel(), _type_value(sent))
 
     def reduce_scatter(self, part: torch.Tensor, joined: torch.Tensor, operation: int) -> None:
         """Combine the tensors `joined` of all ranks, and write the part of this rank to `part`."""
         _check_size(joined, self.size * part.numel())
         sent = joined.contiguous()
-        with _contiguous(part) as whole:
+        with _contiguous(part) as dense:
             self.call(
-                "diclReduceScatter", sent.data_ptr(), whole.data_ptr(), whole.numel(), _type_value(sent), operation
+                "diclReduceScatter", sent.data_ptr(), dense.data_ptr(), dense.numel(), _type_value(sent), operation
             )
 
     def all_to_all(
@@ -132,11 +132,11 @@ class Communicator:
     ) -> None:
         """Send a part of `sent` to each rank, and write the parts from all ranks to `received`; counts in elements."""
         source = sent.contiguous()
-        with _contiguous(received) as whole:
+        with _contiguous(received) as dense:
             self.call(
                 "diclAllToAllUnequalSplit",
                 *(source.data_ptr(), send_counts, _offsets(send_counts)),
-                *(whole.data_ptr(), receive_counts, _offsets(receive_counts)),
+                *(dense.data_ptr(), receive_counts, _offsets(receive_counts)),
                 _type_value(source),
             )
 
@@ -147,8 +147,8 @@ class Communicator:
 
     def receive(self, tensor: torch.Tensor, peer: int) -> None:
         """Receive a tensor from another rank."""
-        with _contiguous(tensor) as whole:
-            self.call("diclRecv", whole.data_ptr(), whole.numel(), _type_value(whole), peer)
+        with _contiguous(tensor) as dense:
+            self.call("diclRecv", dense.data_ptr(), dense.numel(), _type_value(dense), peer)
 
     def _destroy(self) -> None:
         """Wait for the stream and destroy the communicator."""
@@ -159,10 +159,10 @@ class Communicator:
 @contextmanager
 def _contiguous(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
     """Yield a tensor with contiguous elements, and copy them back to `tensor` afterwards if it is another one."""
-    whole = tensor.contiguous()
-    yield whole
-    if whole is not tensor and whole.data_ptr() != tensor.data_ptr():
-        tensor.copy_(whole)
+    dense = tensor.contiguous()
+    yield dense
+    if dense is not tensor and dense.data_ptr() != tensor.data_ptr():
+        tensor.copy_(dense)
 
 
 def _type_value(tensor: torch.Tensor) -> int:
@@ -208,7 +208,7 @@ class GroupCommunicators:
         return self._between[source, target]
 
     def transfer(self, tensor: torch.Tensor, source: int, target: int) -> Communicator:
-        """Send a tensor from one rank to another one, of which this rank is one; return the communicator."""
+        """Send a tensor from rank `source` to rank `target`, of which this rank is one; return the communicator."""
         communicator = self.between(source, target)
         with _on_stream_of(communicator, [tensor]):
             if self.rank == source:
@@ -218,13 +218,22 @@ class GroupCommunicators:
         return communicator
 
     def _create(self, name: str, rank: int, size: int) -> Communicator:
-        """Create a communicator; the name distinguishes those of a group."""
+        """Return a new communicator; the name distinguishes those of a group.
+
+        Args:
+            name: the name.
+            rank: the rank of this process in the communicator.
+            size: the number of ranks.
+        """
         return Communicator(self._client, self._owner, self._store, f"dicl/{name}", rank=rank, size=size)
 
 
 @contextmanager
 def _on_stream_of(communicator: Communicator, tensors: Tensors) -> Iterator[None]:
-    """Use the communicator's stream, after the current work of this thread; the stream uses these tensors."""
+    """Return a context manager that uses the communicator's stream, after the current work of this thread.
+
+    The stream keeps the tensors until its work is complete.
+    """
     communicator.stream.wait_stream(backend().stream)
     for tensor in tensors:
         communicator.stream.retain(tensor)
@@ -402,12 +411,12 @@ def run_collective(
     communicators = _communicators(client, group, backend())
     exchange = EXCHANGES.get(name)
     if exchange is None:
-        used = _run_transfers(communicators, name, arguments)
+        used_communicators = _run_transfers(communicators, name, arguments)
     else:
         with _on_stream_of(communicators.all_ranks, tensors):
             exchange(communicators, arguments)
-        used = [communicators.all_ranks]
-    return VendorWork(used, results, int(arguments.get("src", -1)))
+        used_communicators = [communicators.all_ranks]
+    return VendorWork(used_communicators, results, int(arguments.get("src", -1)))
 
 
 _groups: dict[tuple[Any, Backend], GroupCommunicators] = {}
@@ -477,10 +486,10 @@ class VendorWork(dist.Work):
 
     def is_completed(self) -> bool:
         """Return whether the device has finished the work; raise RuntimeError if it failed."""
-        done = all(event.query() for event in self._events)
-        if done:
+        is_done = all(event.query() for event in self._events)
+        if is_done:
             self._check()
-        return done
+        return is_done
 
     def _source_rank(self) -> int:
         """Return the rank of the process that sent the data; PyTorch calls this method."""

@@ -76,7 +76,7 @@ class VendorRuntime(DeviceRuntime):
         return Device(functions, host_addressable=self._operators.host_addressable)
 
     def open_stream(self, device: Device, index: int, *, has_priority: bool) -> Stream:
-        """Return a new stream of a device."""
+        """Return a new stream of a device; `index` is the number of the device."""
         self._priority.is_high = has_priority
         try:
             return Stream(device)
@@ -103,13 +103,13 @@ class VendorRuntime(DeviceRuntime):
 
     def properties(self, index: int) -> RuntimeProperties:
         """Return the properties of a device."""
-        known = self.client.call("getDeviceProperties", index)
+        properties = self.client.call("getDeviceProperties", index)
         return RuntimeProperties(
-            name=_decode(known.name),
-            total_memory=known.totalGlobalMem,
-            major=known.major,
-            minor=known.minor,
-            multi_processor_count=known.multiProcessorCount,
+            name=_decode(properties.name),
+            total_memory=properties.totalGlobalMem,
+            major=properties.major,
+            minor=properties.minor,
+            multi_processor_count=properties.multiProcessorCount,
         )
 
     def memory_info(self, index: int) -> tuple[int, int] | None:
@@ -136,7 +136,7 @@ class VendorRuntime(DeviceRuntime):
         self._call_if_present("finalizeVendor")
 
     def _call_on(self, index: int, name: str, *inputs: Any) -> Any:
-        """Call a function that uses the current device of the thread, with this device as the current one."""
+        """Return the output of a function that uses the current device of the thread, called on the device `index`."""
         with self.on_device(index):
             return self.client.call(name, *inputs)
 

@@ -10,7 +10,7 @@ SUPPORTED = ("2.13",)
 
 def check_version(version: str) -> None:
     """Raise ImportError unless the version of PyTorch is supported; patch level and build do not matter."""
-    found = re.match(r"\d+\.\d+", version)
-    if found is None or found[0] not in SUPPORTED:
-        wanted = f"diopi_torch works with PyTorch {' or '.join(SUPPORTED)}"
-        raise ImportError(f"{wanted}, {version} is installed: pip install 'diopi[torch]'")
+    match = re.match(r"\d+\.\d+", version)
+    if match is None or match[0] not in SUPPORTED:
+        requirement = f"diopi_torch works with PyTorch {' or '.join(SUPPORTED)}"
+        raise ImportError(f"{requirement}, {version} is installed: pip install 'diopi[torch]'")

@@ -39,15 +39,18 @@ def convolution(
     spread = [1] * rank
     if transposed:
         kernel, weight = weight.shape[2:], _transpose_kernel(weight, groups)
-        reach = [far * (size - 1) for far, size in zip(dilation, kernel, strict=True)]
-        pads = [(far - pad, far - pad + more) for far, pad, more in zip(reach, padding, output_padding, strict=True)]
+        reach = [spacing * (size - 1) for spacing, size in zip(dilation, kernel, strict=True)]
+        pads = [
+            (distance - pad, distance - pad + output_pad)
+            for distance, pad, output_pad in zip(reach, padding, output_padding, strict=True)
+        ]
         stride, spread = [1] * rank, list(stride)
     result = lax.conv_general_dilated(x, weight, stride, pads, spread, dilation, feature_group_count=groups)
     return result if bias is None else result + bias.reshape(-1, *[1] * rank)
 
 
 def _transpose_kernel(weight: Array, groups: int) -> Array:
-    """Convert a transposed convolution's kernel (in, out/groups, sizes…) to a convolution's (out, in/groups, …)."""
+    """Return a transposed convolution's kernel (in, out/groups, sizes…) as a convolution's (out, in/groups, …)."""
     channels, outputs, *sizes = weight.shape
     parts = weight.reshape(groups, channels // groups, outputs, *sizes).swapaxes(1, 2)
     return jnp.flip(parts.reshape(groups * outputs, channels // groups, *sizes), tuple(range(2, weight.ndim)))
@@ -68,8 +71,8 @@ def _window_arguments(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, di
     padding, dilation = _per_axis(padding, rank), _per_axis(dilation, rank)
     stride = _per_axis(stride or kernel, rank)
     pads = []
-    for size, k, step, pad, far in zip(x.shape[lead:], kernel, stride, padding, dilation, strict=True):
-        remainder = size + 2 * pad - far * (k - 1) - 1
+    for size, k, step, pad, spacing in zip(x.shape[lead:], kernel, stride, padding, dilation, strict=True):
+        remainder = size + 2 * pad - spacing * (k - 1) - 1
         count = -(-remainder // step) if ceil_mode else remainder // step
         count -= ceil_mode and count * step >= size + pad  # no window begins in the padding after the end
         pads.append((pad, max(count * step - remainder, 0) + pad))
@@ -114,7 +117,7 @@ def avg_pool(
     spatial = x.shape[x.ndim - len(kernel) :]
     ones = np.pad(np.ones(spatial, x.dtype), [(pad, pad) for pad in counted], constant_values=1)
     lead = x.ndim - len(kernel)
-    beyond = [(before - pad, after - pad) for (before, after), pad in zip(pads[lead:], counted, strict=True)]
+    beyond = [(low - pad, high - pad) for (low, high), pad in zip(pads[lead:], counted, strict=True)]
     counts = lax.reduce_window(ones, np.asarray(0, x.dtype), lax.add, sizes[lead:], strides[lead:], beyond)
     return sums / counts
 
@@ -141,7 +144,7 @@ def _averaging_matrix(input_size: int, result_size: int) -> np.ndarray[Any, Any]
 
 
 def _multiply_axes(x: Array, matrices: Sequence[np.ndarray[Any, Any]]) -> Array:
-    """Multiply the last axes by matrices of shape (result, axis)."""
+    """Return x with its last axes multiplied by matrices of shape (result, axis), one matrix per axis."""
     for axis, matrix in enumerate(matrices, x.ndim - len(matrices)):
         x = jnp.moveaxis(jnp.tensordot(x, jnp.asarray(matrix, x.dtype), ((axis,), (1,))), -1, axis)
     return x

@@ -1,4 +1,7 @@
-"""Core ATen operators that move elements: views, concatenation, padding, gathering and scattering."""
+"""Core ATen operators that move elements: views, concatenation, padding, gathering and scattering.
+
+Each function implements the ATen operator that its decorator names, for JAX arrays, with the operator's parameters.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +56,13 @@ def squeeze(x: Array, dims: int | Sequence[int]) -> Array:
 
 @operator("select.int")
 def select(x: Array, dim: int, index: int) -> Array:
-    """Return the slice of x at a position along an axis."""
+    """Return the slice of x at position `index` of axis `dim`, without this axis."""
     return x[_index_axis(x, dim, index)]
 
 
 @operator("slice.Tensor")
 def slice_along(x: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
-    """Return a range of x along an axis."""
+    """Return the elements start, start + step, … below `end` of axis `dim`; None is the beginning or the end."""
     end = None if isinstance(end, int) and end == END else end
     return x[_index_axis(x, dim, slice(start, end, step))]
 
@@ -110,7 +113,7 @@ def arange(start: Any, end: Any, step: Any = 1, **_: Any) -> Array:
 def constant_pad(x: Array, pad: Sequence[int], value: float = 0) -> Array:
     """Return x, padded with a value; `pad` has the widths before and after each axis, the last axis first."""
     width = _pad_widths(x, pad)
-    return lax.pad(x, jnp.asarray(value, x.dtype), [(before, after, 0) for before, after in width])
+    return lax.pad(x, jnp.asarray(value, x.dtype), [(low, high, 0) for low, high in width])
 
 
 def _pad_widths(x: Array, pad: Sequence[int]) -> list[tuple[int, int]]:

@@ -1,4 +1,8 @@
-"""Core ATen operators on elements, along axes and on matrices; the graph determines the types of their results."""
+"""Core ATen operators on elements, along axes and on matrices; the graph determines the types of their results.
+
+Each function implements the ATen operator that its decorator names, for JAX arrays, with the operator's parameters.
+`dim` is an axis, several axes, or None for all; with `keepdim`, reduced axes remain with size 1.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +152,7 @@ def log_softmax(x: Array, dim: int, half_to_float: bool) -> Array:
 
 
 def _to_float32(x: Array) -> Array:
-    """Convert half precision to float32, in which PyTorch computes sums."""
+    """Return half precision as float32, in which PyTorch computes sums; other types are unchanged."""
     return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
 
 

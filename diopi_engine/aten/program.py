@@ -105,12 +105,14 @@ def _strided_layout(node: Any) -> tuple[str, list[tuple[str, str]]]:
 
 def _collect_weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
     """Return the parameters, buffers and constants that the graph uses, by the name of their graph node."""
-    used = {node.name for node in program.graph.nodes if node.op == "placeholder" and node.users}
+    used_names = {node.name for node in program.graph.nodes if node.op == "placeholder" and node.users}
     tensors = {**program.state_dict, **program.constants}
     specs = program.graph_signature.input_specs
     kinds = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
     return {
-        spec.arg.name: _to_numpy(tensors[spec.target]) for spec in specs if spec.kind in kinds and spec.arg.name in used
+        spec.arg.name: _to_numpy(tensors[spec.target])
+        for spec in specs
+        if spec.kind in kinds and spec.arg.name in used_names
     }
 
 
@@ -184,7 +186,7 @@ def _call_operator(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]
 
 
 def _cast_results(result: Any, example: Any) -> Any:
-    """Convert results to the element types that the traced example values have."""
+    """Return results in the element types that the traced example values have."""
     if isinstance(example, list | tuple):
         return [_cast_results(actual, expected) for actual, expected in zip(result, example, strict=True)]
     if result is None or not isinstance(example, torch.Tensor):

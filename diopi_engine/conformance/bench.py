@@ -141,9 +141,9 @@ class EngineBench:
             self._execute_in_tensors(context, size, arrays)
         else:
             self.client.execute(context, size, arrays)
-        for output_name, found, array in zip(network.outputs, outputs, expected, strict=True):
-            check_array(f"output {output_name} for a batch of {size}", found[:size], array)
-            check(f"the memory behind {output_name}", {*found[size:].tobytes()}, {FILL})
+        for output_name, output, array in zip(network.outputs, outputs, expected, strict=True):
+            check_array(f"output {output_name} for a batch of {size}", output[:size], array)
+            check(f"the memory behind {output_name}", {*output[size:].tobytes()}, {FILL})
         for array, original in zip(arrays, inputs, strict=False):
             check_unchanged("an input", array, original)
 
@@ -169,7 +169,7 @@ def make_batch(size: int, seed: int = 0) -> tuple[Array, Array]:
 
 
 def case(function: Callable[[EngineBench], None]) -> Callable[[EngineBench], None]:
-    """Register a case under the name of its function."""
+    """Return the function unchanged, after registering it as a case under its name."""
     CASES[function.__name__] = function
     return function
 

@@ -1,4 +1,8 @@
-"""The cases of HanGuangRT: calls of a program and the results that a library must return."""
+"""The cases of HanGuangRT: calls of a program and the results that a library must return.
+
+Each case receives a bench with a library under test. The name of a case states what must be true; the case raises
+`NotConformingError` otherwise.
+"""
 
 from __future__ import annotations
 
@@ -310,8 +314,8 @@ def each_thread_has_a_current_device(bench: EngineBench) -> None:
     last = bench.client.get("hgDeviceGetCount") - 1
     bench.client.call("hgDeviceSetCurrent", last)
     with ThreadPoolExecutor(1) as pool:
-        seen = pool.submit(bench.client.get, "hgDeviceGetCurrent").result()
-    check("the current device of a new thread", seen, 0)
+        device_of_thread = pool.submit(bench.client.get, "hgDeviceGetCurrent").result()
+    check("the current device of a new thread", device_of_thread, 0)
     bench.client.call("hgDeviceSetCurrent", 0)
 
 

@@ -73,7 +73,13 @@ class EngineClient:
         return self.get("hgEngineCreate", data, len(data))
 
     def context(self, engine: Any, policy: CoreAllocPolicy = CoreAllocPolicy.MINIMUM, mask: int = 0) -> Any:
-        """Return the handle of a new execution context of an engine."""
+        """Return the handle of a new execution context of an engine.
+
+        Args:
+            engine: the handle of the engine.
+            policy: how many cores are allocated.
+            mask: the cores to allocate, bit n for core n; 0 for any.
+        """
         return self.get("hgEngineCreateExecutionContext", engine, policy, mask, position=1)
 
     def execute(self, context: Any, batch: int, arrays: Sequence[Any], descriptors: Any = ffi.NULL) -> None:

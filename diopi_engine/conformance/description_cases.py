@@ -89,10 +89,10 @@ def every_property_of_a_binding_is_reported(bench: EngineBench) -> None:
             check(f"the index of {name}", bench.client.get("hgEngineGetBindingIndex", engine, name.encode()), index)
             check(f"the name of binding {index}", bench.client.text("hgEngineGetBindingName", engine, index), name)
             for attribute, value in expected.items():
-                found = bench.client.get("hgEngineGetBindingAttribute", engine, index, BindingAttribute[attribute])
-                check(f"{attribute} of {name}", found, value)
-            found = bench.client.get("hgEngineGetBindingType", engine, index)
-            check(f"the type of {name}", found, expected["DATA_TYPE"])
+                reported = bench.client.get("hgEngineGetBindingAttribute", engine, index, BindingAttribute[attribute])
+                check(f"{attribute} of {name}", reported, value)
+            reported = bench.client.get("hgEngineGetBindingType", engine, index)
+            check(f"the type of {name}", reported, expected["DATA_TYPE"])
             check(f"the layout of {name}", bench.client.get("hgEngineGetBindingLayout", engine, index), layout)
             dims = bench.client.get("hgEngineGetBindingDimensions", engine, index)
             check(f"the sizes of {name}", [*dims.d[0 : dims.nbDims]], [-1, *array.shape[1:]])
@@ -129,14 +129,14 @@ def schemes_state_modes_and_memory(bench: EngineBench) -> None:
             control = bench.client.get("hgSchemeGetEngineControl", scheme, number)
             fields = (control.engineId, control.virtualDeviceId, control.executeMode, control.coresPerBatch)
             check(f"the control of engine {number}", fields, (number, 0, ExecuteMode.NORMAL, 1))
-            needed = networks.weight_matrix("first").nbytes
+            required_bytes = networks.weight_matrix("first").nbytes
             local = bench.attribute(DeviceAttribute.LOCAL_MEMORY_SIZE)
-            check("whether the memory is possible", needed <= control.memoryConsumption <= local, True)
+            check("whether the memory is possible", required_bytes <= control.memoryConsumption <= local, True)
     with bench.engine("split") as engine:
         scheme = bench.client.get("hgEngineGetExecutionScheme", engine)
         control = bench.client.get("hgSchemeGetEngineControl", scheme, 0)
-        found = (control.executeMode, control.coresPerBatch, control.coreMask)
-        check("mode and cores of split weights", found, (ExecuteMode.WEIGHT_SPLIT, 2, 3))
+        reported = (control.executeMode, control.coresPerBatch, control.coreMask)
+        check("mode and cores of split weights", reported, (ExecuteMode.WEIGHT_SPLIT, 2, 3))
 
 
 @case

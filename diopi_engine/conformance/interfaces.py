@@ -40,11 +40,11 @@ def find_cases(library: Path) -> list[str]:
     """
     symbols = [*CASES, UNTAGGED_CREATE]
     command = [sys.executable, "-I", str(Path(__file__).with_name("symbols.py")), str(library.resolve()), *symbols]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise NoInterfaceError(f"{library} can't be loaded: {done.stderr.strip() or f'status {done.returncode}'}")
-    found = [symbol for symbol in json.loads(done.stdout) if symbol in CASES]
-    if not found and UNTAGGED_CREATE in json.loads(done.stdout):
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        raise NoInterfaceError(f"{library} can't be loaded: {process.stderr.strip() or f'status {process.returncode}'}")
+    found = [symbol for symbol in json.loads(process.stdout) if symbol in CASES]
+    if not found and UNTAGGED_CREATE in json.loads(process.stdout):
         raise NoInterfaceError(
             f"{library} has the interface of the released NVDLA headers, or was built with an older nvdla.h; the cases "
             "call the methods of the published document: build the library with the nvdla.h of this version"

@@ -39,9 +39,9 @@ def check_memory_is_freed(subject: str, action: Callable[[], None]) -> None:
     """
     for _ in range(CYCLES // 2):
         action()
-    before = resident_memory()
+    bytes_before = resident_memory()
     for _ in range(CYCLES):
         action()
-    growth = (resident_memory() - before) // CYCLES
+    growth = (resident_memory() - bytes_before) // CYCLES
     if growth > MAX_GROWTH:
         raise NotConformingError(f"{subject} leaves {growth} bytes of memory, expected at most {MAX_GROWTH}")

@@ -30,7 +30,13 @@ TIMEOUT = 120.0
 @final
 @dataclass(frozen=True)
 class CaseOutcome:
-    """The verdict of a case (`passed`, `failed`, `crashed`, `timed_out` or `not_run`) and its reason."""
+    """The verdict of a case.
+
+    Attributes:
+        case: the name of the case.
+        verdict: `passed`, `failed`, `crashed`, `timed_out` or `not_run`.
+        detail: the reason; empty if the case passed.
+    """
 
     case: str
     verdict: str
@@ -105,11 +111,11 @@ def run_cases(
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _compile_networks(folder, cases)
-        missing = _write_models(folder, cases)
+        not_written = _write_models(folder, cases)
         workers: dict[str, _CaseProcess] = {}
         for case in cases:
-            if missing and find_networks(case):
-                yield CaseOutcome(case, "not_run", missing)
+            if not_written and find_networks(case):
+                yield CaseOutcome(case, "not_run", not_written)
                 continue
             module = _worker_module(case)
             worker = workers.pop(module, None) or _CaseProcess(
@@ -155,10 +161,10 @@ def _write_models(folder: Path, cases: Sequence[str]) -> str:
     Raises:
         CalledProcessError: The process that writes the files failed.
     """
-    wanted = dict.fromkeys(name for case in cases for name in find_networks(case))
-    if not wanted:
+    names = dict.fromkeys(name for case in cases for name in find_networks(case))
+    if not names:
         return ""
     if importlib.util.find_spec("torch") is None:
         return "PyTorch is not installed; install the extra `torch`"
-    subprocess.run([sys.executable, "-m", "diopi_engine.conformance.models.making", str(folder), *wanted], check=True)
+    subprocess.run([sys.executable, "-m", "diopi_engine.conformance.models.making", str(folder), *names], check=True)
     return ""

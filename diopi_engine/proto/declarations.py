@@ -73,7 +73,12 @@ class Typedef:
 @final
 @dataclass(frozen=True)
 class StructField:
-    """A field of a structure: its declaration in C and its meaning."""
+    """A field of a structure of C.
+
+    Attributes:
+        declared: the declaration in C.
+        doc: the meaning.
+    """
 
     declared: str
     doc: str

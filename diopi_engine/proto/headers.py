@@ -158,7 +158,15 @@ def _render_nvdla_released() -> str:
 
 
 def _render_driver(subject: str, guard: str, other_guard: str, declarations: Sequence[Declaration], cpp: str) -> str:
-    """Return the text of a header of NVDLA's driver; a file can't include it together with the other header."""
+    """Return the text of a header of NVDLA's driver; a file can't include it together with the other header.
+
+    Args:
+        subject: what the header declares, for its first comment.
+        guard: the macro that the header defines.
+        other_guard: the macro that the other header defines.
+        declarations: the declarations in C.
+        cpp: the text for C++.
+    """
     return _TEXT.format(
         subject=subject,
         guard=guard,
@@ -267,5 +275,5 @@ def _doc_comment(declared: Declaration) -> str:
 
 
 def _indent_lines(text: str) -> str:
-    """Indent every line by four spaces."""
+    """Return a text with every line indented by four spaces."""
     return "".join(f"    {line}" for line in text.splitlines(keepends=True))

@@ -100,8 +100,8 @@ def _check_memory(manifest: EngineManifest, device: DeviceDescription) -> None:
     """Raise InterfaceError if an engine of the group needs more memory than a core of the device has."""
     for control in manifest.scheme:
         if control.memory > device.local_memory:
-            needed = f"engine {control.name!r} needs {control.memory} bytes of local memory"
-            raise InterfaceError(Result.ERROR_OUT_OF_MEMORY, f"{needed}, a core has {device.local_memory}")
+            requirement = f"engine {control.name!r} needs {control.memory} bytes of local memory"
+            raise InterfaceError(Result.ERROR_OUT_OF_MEMORY, f"{requirement}, a core has {device.local_memory}")
 
 
 def _reserve_cores(
@@ -178,11 +178,16 @@ def _map_copies(
 
 
 def split_lanes(control: Control, copies: Sequence[Mapping[int, int]]) -> list[Lane]:
-    """Return the lanes of an engine, as physical cores, on each copy of its group's scheme."""
+    """Return the lanes of an engine, as physical cores, on each copy of its group's scheme.
+
+    Args:
+        control: the cores that the engine needs.
+        copies: for each copy of the scheme, the physical core of each virtual core.
+    """
     cores = core_numbers(control.core_mask)
     return [lane for copy in copies for lane in _group_cores([copy[core] for core in cores], control.cores_per_batch)]
 
 
 def _group_cores(cores: Sequence[int], size: int) -> list[Lane]:
-    """Split a sequence of cores into lanes of `size` cores."""
+    """Return a sequence of cores as lanes of `size` cores."""
     return [tuple(cores[n : n + size]) for n in range(0, len(cores), size)]

@@ -49,7 +49,7 @@ _thread = threading.local()
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register the Python implementation of a HanGuangRT function under the function's name."""
+    """Return the function unchanged, after registering it as the implementation of the function of the same name."""
     CALLS[function.__name__] = function
     return function
 
@@ -119,12 +119,12 @@ def hgDeviceSetCurrent(device: int) -> None:
 @call
 def hgDeviceGetAttribute(device: int, attribute: DeviceAttribute) -> int:
     """Return the value of an attribute of a device."""
-    found = find_device(device)
+    description = find_device(device)
     values: dict[DeviceAttribute, Callable[[], int]] = {
-        DeviceAttribute.CORE_COUNT: lambda: found.cores.count,
-        DeviceAttribute.LOCAL_MEMORY_SIZE: lambda: found.local_memory,
-        DeviceAttribute.FREE_CORE_COUNT: lambda: found.cores.free.bit_count(),
-        DeviceAttribute.RETAINED_CORE_MASK: lambda: found.cores.retained,
+        DeviceAttribute.CORE_COUNT: lambda: description.cores.count,
+        DeviceAttribute.LOCAL_MEMORY_SIZE: lambda: description.local_memory,
+        DeviceAttribute.FREE_CORE_COUNT: lambda: description.cores.free.bit_count(),
+        DeviceAttribute.RETAINED_CORE_MASK: lambda: description.cores.retained,
     }
     return values[attribute]()
 
@@ -136,10 +136,10 @@ def hgDeviceRetain(device: int, count: int, priority: DevicePriority) -> int:
     A request of priority Pn fails unless n quarters of the device's cores, rounded down, stay free for requests of
     higher priority.
     """
-    found = find_device(device)
+    description = find_device(device)
     if count == 0:
         raise invalid_argument("0 cores are to be retained, expected 1 or more")
-    return cores.retain(found.cores, count, priority.value * found.cores.count // 4)
+    return cores.retain(description.cores, count, priority.value * description.cores.count // 4)
 
 
 @call
@@ -204,7 +204,7 @@ def hgEngineGetBindingIndex(engine: LoadedEngine, name: Any) -> int:
 
 @call
 def hgEngineGetBindingName(engine: LoadedEngine, index: int) -> Any:
-    """Return the name of a binding as a C string."""
+    """Return the name of the binding `index` as a C string."""
     return _c_string(_find_binding(engine, index).name, engine.c_strings)
 
 
@@ -221,19 +221,19 @@ def _dims_fields(sizes: Any) -> Any:
 
 @call
 def hgEngineGetBindingType(engine: LoadedEngine, index: int) -> int:
-    """Return the element type of a binding."""
+    """Return the element type of the binding `index`."""
     return DataType[_find_binding(engine, index).dtype.upper()]
 
 
 @call
 def hgEngineGetBindingLayout(engine: LoadedEngine, index: int) -> int:
-    """Return the layout of a binding."""
+    """Return the layout of the binding `index`."""
     return Layout[_find_binding(engine, index).layout]
 
 
 @call
 def hgEngineGetBindingAttribute(engine: LoadedEngine, index: int, attribute: BindingAttribute) -> int:
-    """Return the value of an attribute of a binding."""
+    """Return the value of an attribute of the binding `index`."""
     binding = _find_binding(engine, index)
     values = {
         BindingAttribute.IS_INPUT: int(binding.is_input),
@@ -293,9 +293,9 @@ def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
     By default, the context has the cores of one copy of the scheme. With MAX_CORES, it has as many copies as the device
     has cores for, unless the engine has no batch axis. HOST_TENSOR has no effect. Unknown flags are rejected.
     """
-    known = BatchSizeFlags.HOST_TENSOR | BatchSizeFlags.MAX_CORES
-    if flags & ~known:
-        raise invalid_argument(f"flags are {flags:#x}, of which {flags & ~known:#x} is unknown")
+    known_flags = BatchSizeFlags.HOST_TENSOR | BatchSizeFlags.MAX_CORES
+    if flags & ~known_flags:
+        raise invalid_argument(f"flags are {flags:#x}, of which {flags & ~known_flags:#x} is unknown")
     manifest, copies = engine.engine.manifest, 1
     if flags & BatchSizeFlags.MAX_CORES and manifest.has_batch:
         masks = [

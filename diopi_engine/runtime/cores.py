@@ -60,7 +60,7 @@ class Cores:
 
     @contextmanager
     def exclusive_access(self) -> Iterator[None]:
-        """Prevent other threads and processes from taking cores during the context."""
+        """Return a context manager in which other threads and processes can't take cores."""
         with self._lock:
             self._lock_byte(fcntl.LOCK_EX, _SEARCH_BYTE)
             while not self._is_at_path():
@@ -194,8 +194,10 @@ def retain(cores: Cores, count: int, left: int) -> int:
     with cores.exclusive_access():
         free = core_numbers(cores.free)
         if len(free) < count + left:
-            needed = f"{count} cores, with {left} left for requests of higher priority"
-            raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, f"{needed}: {len(free)} of {cores.count} are free")
+            requirement = f"{count} cores, with {left} left for requests of higher priority"
+            raise InterfaceError(
+                Result.ERROR_CORES_UNAVAILABLE, f"{requirement}: {len(free)} of {cores.count} are free"
+            )
         mask = cores_mask(free[:count])
         cores.retain(mask)
         return mask

@@ -29,7 +29,14 @@ LOCKS = Path("/tmp/diopi-engine")
 @final
 @dataclass(frozen=True, kw_only=True)
 class DeviceDescription:
-    """The number, the cores, the local memory per core in bytes, and the JAX device of each core of a device."""
+    """A device.
+
+    Attributes:
+        number: the number of the device.
+        cores: the cores.
+        local_memory: the local memory of each core in bytes.
+        jax_devices: the JAX device of each core.
+    """
 
     number: int
     cores: Cores
@@ -48,13 +55,13 @@ def devices() -> tuple[DeviceDescription, ...]:
     folder = Path(os.environ.get("DIOPI_ENGINE_LOCKS", LOCKS))
     with suppress(RuntimeError):  # JAX has started in this process, with the devices it has
         jax.config.update("jax_num_cpu_devices", count * cores)
-    found = jax.local_devices(backend="cpu")
+    cpu_devices = jax.local_devices(backend="cpu")
     return tuple(
         DeviceDescription(
             number=number,
             cores=Cores(folder, number, cores),
             local_memory=memory,
-            jax_devices=tuple(found[(number * cores + core) % len(found)] for core in range(cores)),
+            jax_devices=tuple(cpu_devices[(number * cores + core) % len(cpu_devices)] for core in range(cores)),
         )
         for number in range(count)
     )

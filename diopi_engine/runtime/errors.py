@@ -20,7 +20,13 @@ class InterfaceError(Exception):
 @final
 @dataclass(frozen=True)
 class ResultCodes:
-    """The results of an interface for success, for insufficient memory and for internal errors."""
+    """The results of an interface for three outcomes.
+
+    Attributes:
+        success: the result of a successful call.
+        no_memory: the result if memory is insufficient.
+        internal: the result of an internal error.
+    """
 
     success: Enumeration
     no_memory: Enumeration

@@ -139,7 +139,7 @@ class Execution:
             self._lanes.clear()
 
     def _split_batch(self, batch: int) -> list[slice]:
-        """Split a batch, if allowed, into parts that give each lane its share and are not larger than a patch."""
+        """Return the parts of a batch; if it may be split, they give each lane its share and fit in a patch."""
         manifest = self._engine.manifest
         size = min(manifest.patch, -(-batch // len(self._lanes))) if manifest.is_divisible else max(batch, 1)
         return [slice(start, min(start + size, batch)) for start in range(0, batch, size)]

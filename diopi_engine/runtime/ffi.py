@@ -31,5 +31,5 @@ def text_of(characters: Any) -> str:
 
 
 def lock_pages(address: int, size: int) -> bool:
-    """Lock pages in memory until they are unmapped; return whether the process is allowed to lock that many."""
+    """Lock `size` bytes of pages from `address` in memory until they are unmapped; return whether that is allowed."""
     return bool(_c_library().mlock(ffi.cast("void*", address), size) == 0)

@@ -40,13 +40,13 @@ class Handles:
 
     def find(self, kind: type[T], handle: int) -> T:
         """Return the object of a handle; raise InterfaceError if it does not exist or has another type."""
-        found = self._objects.get(handle)
-        if not isinstance(found, kind):
-            description = "no live object" if found is None else f"a {type(found).__name__}"
+        value = self._objects.get(handle)
+        if not isinstance(value, kind):
+            description = "no live object" if value is None else f"a {type(value).__name__}"
             raise InterfaceError(
                 self._invalid, f"handle {handle:#x} refers to {description}, expected a {kind.__name__}"
             )
-        return found
+        return value
 
     def remove(self, removed: Any) -> None:
         """Remove the handle of an object."""

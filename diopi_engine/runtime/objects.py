@@ -27,7 +27,10 @@ class LoadedEngine:
     """An engine that a program has created on a device.
 
     Attributes:
+        engine: the engine.
+        device: the device.
         scheme: the handle of its scheme.
+        context: the execution context of the engine; None if there is none.
         c_strings: strings to which C has pointers; they exist as long as the engine.
     """
 
@@ -54,7 +57,13 @@ class SchemeHandle:
 @final
 @dataclass(eq=False)
 class ExecutionContext:
-    """The execution context of the engine `owner`: its allocated cores and its execution on them."""
+    """The execution context of an engine.
+
+    Attributes:
+        owner: the engine.
+        allocation: the cores that are allocated.
+        execution: the execution on these cores.
+    """
 
     owner: LoadedEngine
     allocation: Allocation

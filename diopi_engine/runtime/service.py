@@ -88,13 +88,13 @@ def _convert_argument(parameter: CParameter, value: Any) -> Any:
         InterfaceError: The handle belongs to another device than the current one, or the enumerator does not exist.
     """
     if kind := _KINDS.get(parameter.type):
-        found = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
-        if found.device is not current_device():
+        object_ = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
+        if object_.device is not current_device():
             reason = (
-                f"{parameter.name} is of device {found.device.number}, the current one is {current_device().number}"
+                f"{parameter.name} is of device {object_.device.number}, the current one is {current_device().number}"
             )
             raise InterfaceError(Result.ERROR_WRONG_DEVICE, reason)
-        return found
+        return object_
     if members := _ENUMS.get(parameter.type):
         if (member := members.find(value)) is None:
             raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, f"{parameter.name} is {value}, no {parameter.type}")

@@ -44,7 +44,7 @@ class RecordedCall:
 
     @classmethod
     def from_call(cls, call: FunctionCall) -> RecordedCall:
-        """Copy the current contents of the tensors of a call; must be called before the function runs."""
+        """Return a call with copies of the current contents of its tensors; must be called before the function runs."""
         return cls(call, {name: TensorContent.from_tensor(operand.tensor) for name, operand in _named_operands(call)})
 
     @property
@@ -158,15 +158,15 @@ class RecordedCall:
 
 def _named_operands(call: FunctionCall) -> list[tuple[str, WatchedOperand]]:
     """Return the name and the operand of each tensor of a call; tensors for results come last."""
-    found: list[tuple[str, WatchedOperand]] = []
+    operands: list[tuple[str, WatchedOperand]] = []
     for name, value in (*call.arguments.items(), *call.results.items()):
         entries = enumerate(value) if isinstance(value, list) else [(None, value)]
-        found += [
+        operands += [
             (name if number is None else f"{name}.{number}", operand)
             for number, operand in entries
             if isinstance(operand, WatchedOperand)
         ]
-    return found
+    return operands
 
 
 def _result_override(value: Any) -> ResultOverride | None:

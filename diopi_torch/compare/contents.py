@@ -174,7 +174,7 @@ def iterate_tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tenso
     Returns:
         An iterator over pairs of a name, such as `other` or `tensors.0`, and the tensor.
     """
-    found: list[tuple[str, torch.Tensor]] = []
+    tensors: list[tuple[str, torch.Tensor]] = []
     for name, value in named.items():
-        map_tensors(lambda path, tensor: found.append((path, tensor)), value, name)
-    return iter(found)
+        map_tensors(lambda path, tensor: tensors.append((path, tensor)), value, name)
+    return iter(tensors)

@@ -132,7 +132,7 @@ def _compare_written_tensors(
         known: the results that the standard expects, by memory address.
     """
     try:
-        wanted = call.run_in_call_dtypes()
+        expected_outputs = call.run_in_call_dtypes()
     except (RuntimeError, NotImplementedError) as error:
         reason = f"not compared: the CPU can't run the operator: {str(error).splitlines()[0]}"
         yield from (ComparedTensor(name, True, (f"{name}: {reason}",)) for name in outputs)
@@ -142,7 +142,7 @@ def _compare_written_tensors(
         yield _compare_output(
             name,
             tensor,
-            wanted[name],
+            expected_outputs[name],
             None if call.draws_random_numbers else _OutputLimits.for_result(tensor, name, precise, known),
         )
 
@@ -191,8 +191,8 @@ class _OutputLimits:
             precise: the call in float64; None if the operator does not support that.
             known: the results that the standard expects, by memory address.
         """
-        dtype, found = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
-        expected = None if found is None else found.view_as(tensor)
+        dtype, standard_result = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
+        expected = None if standard_result is None else standard_result.view_as(tensor)
         exact = precise.outputs.get(name) if precise else None
         if exact is None or exact.shape != tuple(tensor.shape):
             exact = None
@@ -229,11 +229,13 @@ class _OutputLimits:
         return mask
 
 
-def _exceeds(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask of the elements that differ by more than `allowed`; NaN equals NaN."""
+def _exceeds(actual: NDArray[Any], expected: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
+    """Return a mask of the elements that differ from the expected ones by more than `allowed`; NaN equals NaN."""
     with np.errstate(all="ignore"):
-        same = (actual == wanted) | (np.isnan(actual) & np.isnan(wanted)) | (np.abs(actual - wanted) <= allowed)
-    return np.logical_not(same)
+        is_close = (
+            (actual == expected) | (np.isnan(actual) & np.isnan(expected)) | (np.abs(actual - expected) <= allowed)
+        )
+    return np.logical_not(is_close)
 
 
 def _compare_output(

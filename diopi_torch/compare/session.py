@@ -95,15 +95,15 @@ def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tu
     case = recorded.case(label)
     compared = partial(ComparedCall, function=call.function, label=case.label, dtype=case.dtype, seconds=seconds)
     try:
-        wanted = compute_expected(recorded.prototype, case)
+        expected = compute_expected(recorded.prototype, case)
     except NotComparableError as error:
         message = f"not compared: {error}"
         unchecked = [CheckResult(check="reference", passed=True, message=message)]
         outcome = Outcome(verdict=Verdict.passed, message="", check_results=unchecked)
         return returned, compared(case=None, outcome=outcome, known={})
-    record = recorded.make_record(wanted, returned)
-    known = _find_known_results(recorded, record, returned)
-    return returned, compared(case=wanted, outcome=derive_call_outcome(record), known=known)
+    record = recorded.make_record(expected, returned)
+    known_results = _find_known_results(recorded, record, returned)
+    return returned, compared(case=expected, outcome=derive_call_outcome(record), known=known_results)
 
 
 def _find_known_results(
@@ -179,11 +179,11 @@ class ComparisonSession(Observation):
             calls.append(compared_call)
             return results
 
-        before = CpuCall(operator, named)
+        cpu_call = CpuCall(operator, named)
         with watch_calls(watch):
             returned = serve()
-        known = calls[0].known if len(calls) == 1 else {}
-        tensors = list(compare_outputs(before, returned, known))
+        known_results = calls[0].known if len(calls) == 1 else {}
+        tensors = list(compare_outputs(cpu_call, returned, known_results))
         with self._lock:
             self._report_operator(name, calls, tensors)
         return returned

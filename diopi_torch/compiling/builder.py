@@ -136,7 +136,7 @@ class ProgramBuilder:
         return self.new_slot(tensor.shape, dtype)
 
     def generator(self, argument: Any) -> Any:
-        """Raise NotMappedError, because programs draw no random numbers."""
+        """Raise NotMappedError: programs draw no random numbers."""
         raise NotMappedError("programs draw no random numbers")
 
     def reshape(self, source: ArraySlot, shape: Sequence[int]) -> ArraySlot:

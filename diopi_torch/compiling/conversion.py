@@ -45,7 +45,21 @@ def add_node(builder: ProgramBuilder, node: Node, values: Values) -> Any:
 
 
 def _convert(builder: ProgramBuilder, node: Node, values: Values) -> Any:
-    """Append the steps of an operator as `add_node` does; if NotMappedError is raised, some steps may remain."""
+    """Append the steps of an operator, and return the slots of its results, as `add_node` does.
+
+    If NotMappedError is raised, some steps may remain.
+
+    Args:
+        builder: the builder of the program.
+        node: the node of the operator.
+        values: the slots and numbers that earlier nodes returned.
+
+    Returns:
+        The slot of the result, or a list of slots.
+
+    Raises:
+        NotMappedError: No functions compute the operator.
+    """
     operator = node.target
     if not isinstance(operator, torch._ops.OpOverload) or operator.namespace != "aten":
         raise NotMappedError(str(operator))

@@ -54,8 +54,8 @@ class CheckedOperator:
 
     def check(self, values: Environment) -> None:
         """Raise the exception that the operator raises on the CPU if the arguments do not meet the precondition."""
-        known = {**self.placeholders, **values}
-        args, kwargs = torch.fx.node.map_arg((self.node.args, dict(self.node.kwargs)), known.__getitem__)
+        values_by_node = {**self.placeholders, **values}
+        args, kwargs = torch.fx.node.map_arg((self.node.args, dict(self.node.kwargs)), values_by_node.__getitem__)
         operator = self.node.target
         assert isinstance(operator, torch._ops.OpOverload)
         named = default_arguments(operator) | named_arguments(operator, args, kwargs)
@@ -121,7 +121,11 @@ def _open(tensor: torch.Tensor, stream: DeviceStream) -> Tensor:
 @final
 @dataclass(frozen=True)
 class OperatorStage:
-    """An operator that runs by itself."""
+    """An operator that runs by itself.
+
+    Attributes:
+        node: the node of the operator in the graph.
+    """
 
     node: Node
 
@@ -134,7 +138,11 @@ class OperatorStage:
 @final
 @dataclass(frozen=True)
 class WriteStage:
-    """A copy of a computed value to an input of the graph, which the graph changes in place."""
+    """A copy of a computed value to an input of the graph, which the graph changes in place.
+
+    Attributes:
+        node: the node of the copy in the graph.
+    """
 
     node: Node
 

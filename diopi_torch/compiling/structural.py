@@ -2,6 +2,9 @@
 
 A program computes with arrays that never share memory, so a view is a copy of the viewed elements. Each translation
 appends steps to a builder and returns the slots of the results.
+
+A translation receives the builder, the arguments of the operator by name, and the example result, a tensor without
+elements that has the shape and element type of the result.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ have. It returns the slots of the results.
 
 
 def _reshape(builder: ProgramBuilder, arguments: Arguments, example: torch.Tensor) -> ArraySlot:
-    """Append a reshape of the first argument to the shape of the result."""
+    """Append a reshape of the first argument to the shape of the result, and return its slot."""
     return builder.reshape(next(iter(arguments.values())), example.shape)
 
 

@@ -61,8 +61,8 @@ class SampleSummary:
             f"{row:10} {count:8} {self._different[row]:8} {1 - self._different[row] / max(count, 1):9.2%}"
             for row, count in self._samples.items()
         ]
-        known = [f"{count:8} known: {reason}" for reason, count in self._reasons.most_common()]
-        return [f"{'samples':10} {'compared':>8} {'differ':>8} {'agree':>9}", *table, *known]
+        known_differences = [f"{count:8} known: {reason}" for reason, count in self._reasons.most_common()]
+        return [f"{'samples':10} {'compared':>8} {'differ':>8} {'agree':>9}", *table, *known_differences]
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:

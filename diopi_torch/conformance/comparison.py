@@ -49,13 +49,13 @@ def compare_with_cpu(group: SampleGroup, sample: SampleCall) -> str | None:
     expected = _outcome(sample.call, "cpu")
     if isinstance(expected, Exception) != bool(sample.error):
         return None
-    found = _outcome(sample.call, NAME)
-    if isinstance(expected, Exception) or isinstance(found, Exception):
-        return _compare_errors(found, expected, sample.error)[:MAX_TEXT]
+    actual = _outcome(sample.call, NAME)
+    if isinstance(expected, Exception) or isinstance(actual, Exception):
+        return _compare_errors(actual, expected, sample.error)[:MAX_TEXT]
     if group.entry.startswith(UNINITIALIZED) or _differences(_outcome(sample.call, "cpu", seed=1), expected, 0.0):
-        return "" if _forms_of(found) == _forms_of(expected) else "shapes or element types differ from the CPU's"
-    differences = _differences(found, expected, TOLERANCES.get(group.dtype, TOLERANCE))
-    if differences and sample.exact_call is not None and _is_as_accurate(found, expected, sample.exact_call):
+        return "" if _forms_of(actual) == _forms_of(expected) else "shapes or element types differ from the CPU's"
+    differences = _differences(actual, expected, TOLERANCES.get(group.dtype, TOLERANCE))
+    if differences and sample.exact_call is not None and _is_as_accurate(actual, expected, sample.exact_call):
         return ""
     return differences[:MAX_TEXT]
 
@@ -78,22 +78,22 @@ def _outcome(call: DeviceCall, device: str, seed: int = 0) -> Any:
         torch.set_default_dtype(default)
 
 
-def _compare_errors(found: Any, expected: Any, pattern: str) -> str:
+def _compare_errors(actual: Any, expected: Any, pattern: str) -> str:
     """Return how two outcomes differ if at least one of them is an exception; empty if the exceptions agree.
 
     Args:
-        found: the outcome on the device.
+        actual: the outcome on the device.
         expected: the outcome on the CPU.
         pattern: a regular expression that the message of the device must match if that of the CPU does.
     """
-    if not isinstance(found, Exception):
+    if not isinstance(actual, Exception):
         return f"returns a result; the CPU raises {_describe(expected)}"
     if not isinstance(expected, Exception):
-        return f"raises {_describe(found)}"
-    if not (isinstance(found, type(expected)) or isinstance(expected, type(found))):
-        return f"raises {_describe(found)}; the CPU raises {_describe(expected)}"
-    if re.search(pattern, str(expected)) and not re.search(pattern, str(found)):
-        return f"the message is {_describe(found)}; on the CPU {_describe(expected)}"
+        return f"raises {_describe(actual)}"
+    if not (isinstance(actual, type(expected)) or isinstance(expected, type(actual))):
+        return f"raises {_describe(actual)}; the CPU raises {_describe(expected)}"
+    if re.search(pattern, str(expected)) and not re.search(pattern, str(actual)):
+        return f"the message is {_describe(actual)}; on the CPU {_describe(expected)}"
     return ""
 
 
@@ -108,10 +108,10 @@ def _forms_of(value: Any) -> list[Any]:
     return [(tensor.shape, tensor.dtype) for tensor in tensors_of(value)]
 
 
-def _differences(found: Any, expected: Any, tolerance: float) -> str:
+def _differences(actual: Any, expected: Any, tolerance: float) -> str:
     """Return how two results differ; empty if they are equal within the tolerance."""
     try:
-        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+        torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     except AssertionError as error:
         return " ".join(str(error).split())
     except Exception as error:  # values that PyTorch does not compare: the result of another type
@@ -119,18 +119,18 @@ def _differences(found: Any, expected: Any, tolerance: float) -> str:
     return ""
 
 
-def _is_as_accurate(found: Any, expected: Any, exact_call: DeviceCall) -> bool:
+def _is_as_accurate(actual: Any, expected: Any, exact_call: DeviceCall) -> bool:
     """Return whether each tensor on the device is about as close to the float64 result as the CPU's tensor.
 
     Args:
-        found: the result on the device.
+        actual: the result on the device.
         expected: the result on the CPU.
         exact_call: performs the call in double precision.
     """
     exact = _outcome(exact_call, "cpu")
-    if isinstance(exact, Exception) or _forms_of(found) != _forms_of(expected):
+    if isinstance(exact, Exception) or _forms_of(actual) != _forms_of(expected):
         return False
-    triples = zip(*(list(tensors_of(value)) for value in (found, expected, exact)), strict=False)
+    triples = zip(*(list(tensors_of(value)) for value in (actual, expected, exact)), strict=False)
     return all(
         _distance(device_result, exact_result) <= ACCURACY_FACTOR * _distance(cpu_result, exact_result)
         for device_result, cpu_result, exact_result in triples
@@ -147,7 +147,7 @@ def _distance(tensor: torch.Tensor, exact: torch.Tensor) -> float:
     if tensor.shape != exact.shape or tensor.layout is not torch.strided or not tensor.numel():
         return 0.0 if tensor.shape == exact.shape and not tensor.numel() else float("inf")
     kind = torch.complex128 if tensor.is_complex() else torch.float64
-    wide, wide_exact = tensor.to(kind), exact.to(kind)
-    same = (wide == wide_exact) | (wide.isnan() & wide_exact.isnan())
-    distances = torch.where(same, 0.0, (wide - wide_exact).abs())
+    wide_tensor, wide_exact = tensor.to(kind), exact.to(kind)
+    is_equal = (wide_tensor == wide_exact) | (wide_tensor.isnan() & wide_exact.isnan())
+    distances = torch.where(is_equal, 0.0, (wide_tensor - wide_exact).abs())
     return float(distances.nan_to_num(nan=float("inf")).max())

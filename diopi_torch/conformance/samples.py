@@ -347,7 +347,14 @@ def _optimizer_errors(optimizer: Any, dtype: torch.dtype, change: TensorChange |
 
 
 def _call_optimizer(optimizer: Any, arguments: Any, device: str, seed: int) -> Any:
-    """Construct an optimizer and perform a step; each parameter has one copy on the device."""
+    """Return the parameters after an optimizer was constructed and made a step; each has one copy on the device.
+
+    Args:
+        optimizer: the class of the optimizer.
+        arguments: the parameters and the keyword arguments of the optimizer.
+        device: the device.
+        seed: the seed of the gradients.
+    """
     copies: dict[int, torch.Tensor] = {}
 
     def copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -32,7 +32,14 @@ def run_engines(names: Sequence[str], bench: EngineBench) -> None:
 
 
 def _execute_and_check(bench: EngineBench, context: Any, name: str, samples: ReferenceSamples) -> None:
-    """Execute a batch; check that its outputs are within their budgets and that nothing else is written."""
+    """Execute a batch; check that its outputs are within their budgets and that nothing else is written.
+
+    Args:
+        bench: the library under test.
+        context: the handle of the execution context.
+        name: the name of the network, for messages.
+        samples: the inputs and the expected outputs of the batch.
+    """
     size = len(samples.inputs[0])
     inputs = [np.array(array, order="C") for array in samples.inputs]  # copies, which the library might change
     outputs = [np.full((size + 1, *expected.values.shape[1:]), GUARD, np.float32) for expected in samples.outputs]

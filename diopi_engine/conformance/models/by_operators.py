@@ -38,10 +38,10 @@ def run_network(name: str, folder: Path) -> str:
     try:
         module = build(name).module.to("diopi")
         outputs = run_module(module, [torch.from_numpy(array).to("diopi") for array in samples.inputs])
-        found = [output.cpu().numpy() for output in outputs]
+        arrays = [output.cpu().numpy() for output in outputs]
     except RuntimeError as error:  # PyTorch raises it for an operator that the vendor rejects
         raise NotConformingError(f"the network does not run: {error}") from error
-    samples.check(name, found)
+    samples.check(name, arrays)
     return f"ran on the CPU: {', '.join(names)}" if (names := diopi_torch.fallbacks()) else ""
 
 

@@ -35,7 +35,7 @@ def write_networks(folder: Path, names: Sequence[str]) -> None:
 
 
 def compile_network(name: str, network: ZooNetwork) -> Engine:
-    """Compile a network to an engine."""
+    """Return the engine of a network."""
     options: dict[str, Any] = {"name": name, "patch": PATCH, "max_batch": MAX_BATCH}
     return compile(network.module, network.inputs, outputs=network.outputs, platforms=["cpu"], **options)
 

@@ -94,7 +94,10 @@ class SimulatedRounding(TorchDispatchMode):
         return result.copy_(moved) if func._schema.is_mutable else moved
 
     def perturb(self, tensor: Tensor, terms: Tensor | float = 0.0) -> Tensor:
-        """Move a floating-point tensor by half an ulp and by eps times the terms; zeros and integers do not change."""
+        """Return a floating-point tensor moved by half an ulp and by eps times the terms.
+
+        The sign of each move is random. Zeros and integers do not change.
+        """
         if not tensor.is_floating_point():
             return tensor
         half = torch.from_numpy(ulp(tensor.numpy(), Dtype.float32)).nan_to_num() / 2

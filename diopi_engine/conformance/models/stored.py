@@ -21,7 +21,12 @@ from diopi_test.oracle.records import Expected
 @final
 @dataclass(frozen=True)
 class ReferenceSamples:
-    """Inputs of a network with the expected outputs; the first axis of each array counts the samples."""
+    """Inputs of a network with the expected outputs; the first axis of each array counts the samples.
+
+    Attributes:
+        inputs: the input arrays.
+        outputs: the expected outputs, with error budgets.
+    """
 
     inputs: Sequence[Array]
     outputs: Sequence[Expected]
@@ -43,7 +48,7 @@ class ReferenceSamples:
 
     @classmethod
     def load(cls, path: Path) -> ReferenceSamples:
-        """Read samples that `save` wrote. The expected outputs are float32, and have only values and budgets."""
+        """Return samples that `save` wrote. The expected outputs are float32, and have only values and budgets."""
         with np.load(path, allow_pickle=False) as file:
             inputs = [file[f"input{n}"] for n in range(sum(name.startswith("input") for name in file))]
             count = sum(name.startswith("values") for name in file)

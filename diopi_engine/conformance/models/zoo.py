@@ -51,7 +51,16 @@ class ZooNetwork:
 def conv_norm(
     inputs: int, outputs: int, kernel: int = 3, stride: int = 1, groups: int = 1, act: type[nn.Module] = nn.ReLU
 ) -> nn.Sequential:
-    """Return a convolution, batch normalization and activation."""
+    """Return a convolution, batch normalization and activation.
+
+    Args:
+        inputs: the number of input channels.
+        outputs: the number of output channels.
+        kernel: the size of the kernel along both axes; the padding is half of it.
+        stride: the stride along both axes.
+        groups: the number of groups of channels.
+        act: the class of the activation.
+    """
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
     return nn.Sequential(conv, nn.BatchNorm2d(outputs), act(inplace=True) if act is not nn.GELU else act())
 
@@ -69,7 +78,7 @@ class Residual(nn.Module):
 
 
 def basic_block(inputs: int, width: int, stride: int) -> Residual:
-    """Return a residual block of two 3 × 3 convolutions (He et al. 2015)."""
+    """Return a residual block of two 3 × 3 convolutions (He et al. 2015), from `inputs` to `width` channels."""
     last = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
     shortcut = nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
     branch = nn.Sequential(conv_norm(inputs, width, 3, stride), last)
@@ -238,14 +247,14 @@ _BUILDERS: Mapping[str, Callable[[], ZooNetwork]] = {
 
 
 def build(name: str) -> ZooNetwork:
-    """Build a network whose weights are determined by its name."""
+    """Return the network with this name; the name determines its weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int.from_bytes(name.encode(), "little") % 2**63)
         return build_seeded(_BUILDERS[name])
 
 
 def build_seeded(builder: Callable[[], ZooNetwork]) -> ZooNetwork:
-    """Build a network with the current state of PyTorch's generator."""
+    """Return the network of a builder, with weights drawn from the current state of PyTorch's generator."""
     network = builder()
     with_trained_statistics(network.module)
     return network

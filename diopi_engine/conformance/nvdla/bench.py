@@ -57,7 +57,7 @@ class NvdlaBench:
 
     @contextmanager
     def runtime(self) -> Iterator[RuntimeClient]:
-        """Create a runtime, which is destroyed at the end of the context."""
+        """Return a context manager with a new runtime, which is destroyed at its end."""
         runtime = self.client.create_runtime()
         try:
             yield runtime
@@ -66,14 +66,14 @@ class NvdlaBench:
 
     @contextmanager
     def loaded(self, name: str = "pair", instance: int = 0) -> Iterator[RuntimeClient]:
-        """Create a runtime and load a network; destroy the runtime at the end of the context."""
+        """Return a context manager with a runtime that has loaded a network; the runtime is destroyed at its end."""
         with self.runtime() as runtime:
             runtime.load(self.data(name), instance)
             yield runtime
 
     @contextmanager
     def device(self, instance: int = 0) -> Iterator[DeviceSession]:
-        """Open a device, which is closed at the end of the context."""
+        """Return a context manager with an open device, which is closed at its end."""
         device = self.client.open(instance)
         try:
             yield device
@@ -109,7 +109,7 @@ class BoundNetwork:
                 runtime.call(f"bind{kind}Tensor", number, handle)
 
     def check_batch(self, size: int = 1, name: str = "pair", seed: int = 0) -> None:
-        """Check that a batch is computed correctly and that only the outputs are written."""
+        """Check that a batch of random inputs is computed correctly and that only the outputs are written."""
         set_batch(self.runtime, size)
         arrays = random_inputs(size, seed)
         for array, value in zip(self.arrays["Input"], arrays, strict=True):
@@ -118,9 +118,9 @@ class BoundNetwork:
             array[:] = GUARD
         self.runtime.call("submit")
         for number, value in enumerate(networks.expected_outputs(name, *arrays)):
-            found = self.arrays["Output"][number]
-            check_array(f"output {number} for a batch of {size}", found[: value.size].reshape(value.shape), value)
-            check_guard(f"output {number}", found[value.size :])
+            output = self.arrays["Output"][number]
+            check_array(f"output {number} for a batch of {size}", output[: value.size].reshape(value.shape), value)
+            check_guard(f"output {number}", output[value.size :])
         for number, (array, value) in enumerate(zip(self.arrays["Input"], arrays, strict=True)):
             check_unchanged(f"input {number}", array[: value.size], value.ravel())
 
@@ -148,7 +148,7 @@ class BoundTensors:
                 runtime.call(f"bind{kind}Tensor", number, handle)
 
     def check_batch(self, size: int, seed: int = 0) -> None:
-        """Check that a batch is computed correctly and that only the outputs are written."""
+        """Check that a batch of random inputs is computed correctly and that only the outputs are written."""
         set_batch(self.runtime, size)
         inputs = self.network.random_inputs(size, seed)
         for memory, array in zip(self.memories["Input"], inputs, strict=True):
@@ -158,8 +158,8 @@ class BoundTensors:
         self.runtime.call("submit")
         expected = self.network.expected_outputs(inputs)
         for name, memory, array in zip(self.network.outputs, self.memories["Output"], expected, strict=True):
-            found = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
-            check_array(f"output {name} for a batch of {size}", found, array)
+            output = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
+            check_array(f"output {name} for a batch of {size}", output, array)
             check(f"the memory behind {name}", {*memory[array.nbytes :].tobytes()}, {FILL})
         for memory, array in zip(self.memories["Input"], inputs, strict=True):
             check_unchanged("an input", memory[: array.nbytes], np.frombuffer(array.tobytes(), np.uint8))
@@ -240,6 +240,6 @@ def available_bytes(device: DeviceSession, heap: Heap) -> int:
 
 
 def case(function: Callable[[NvdlaBench], None]) -> Callable[[NvdlaBench], None]:
-    """Register a case under the name of its function."""
+    """Return the function unchanged, after registering it as a case under its name."""
     CASES[f"{CASE_PREFIX}{function.__name__}"] = function
     return function

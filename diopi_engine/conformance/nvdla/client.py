@@ -63,7 +63,7 @@ class NvdlaClient(_FunctionCaller):
         self.library: Any = ffi.dlopen(str(path))
 
     def invoke(self, name: str, *arguments: Any) -> Any:
-        """Call a function of the portability layer or a factory."""
+        """Return what a function of the portability layer or a factory returns."""
         function = getattr(self.library, name, None)
         if function is None:
             raise FailedCallError(None, f"the library has no {name}")
@@ -77,7 +77,7 @@ class NvdlaClient(_FunctionCaller):
         return RuntimeClient(self, handle)
 
     def open(self, instance: int = 0) -> DeviceSession:
-        """Open a device in a separate session."""
+        """Return an open device in a separate session; `instance` is the number of the device."""
         return DeviceSession(self, instance)
 
 
@@ -101,7 +101,7 @@ class RuntimeClient(_FunctionCaller):
         self._client.invoke(DESTROY, self._pointer)
 
     def load(self, data: bytes, instance: int = 0) -> None:
-        """Load a compiled network, which NVDLA calls a loadable."""
+        """Load a compiled network, which NVDLA calls a loadable, on the device `instance`."""
         self.call("load", ffi.from_buffer("NvU8[]", data), instance)
 
     def allocate(self, size: int) -> Any:
@@ -138,7 +138,7 @@ class DeviceSession:
         self._client.call(name, self.session, self.handle, *arguments)
 
     def allocate(self, size: int, heap: int) -> tuple[Any, Any]:
-        """Allocate memory and return its handle and address."""
+        """Allocate `size` bytes of a heap, and return handle and address."""
         handle, address = ffi.new("void**"), ffi.new("void**")
         self.call("NvDlaAllocMem", handle, address, size, heap)
         return handle[0], address[0]

@@ -96,11 +96,11 @@ def heaps_have_limits(bench: NvdlaBench) -> None:
 def closing_frees_memory(bench: NvdlaBench) -> None:
     """Check that closing a device frees the memory that was allocated for it."""
     with bench.device() as device:
-        before = available_bytes(device, Heap.SRAM)
+        bytes_before = available_bytes(device, Heap.SRAM)
         with bench.device() as second:
             second.allocate(1000, Heap.SRAM)
-            check("whether memory is taken", available_bytes(device, Heap.SRAM) < before, True)
-        check("what can be allocated when the device is closed", available_bytes(device, Heap.SRAM), before)
+            check("whether memory is taken", available_bytes(device, Heap.SRAM) < bytes_before, True)
+        check("what can be allocated when the device is closed", available_bytes(device, Heap.SRAM), bytes_before)
 
 
 @case
@@ -127,11 +127,11 @@ def invalid_tasks_are_rejected(bench: NvdlaBench) -> None:
         program, memories = _load_program(bench, device), _allocate_memories(device, 4)
         y = as_array(memories[2][1], WIDTH // 4)
         good = [program, *map(_handle_and_size, memories)]
-        lacking, small = good[:-1], [*good[:-1], (good[-1][0], 15)]
+        lacking, too_small = good[:-1], [*good[:-1], (good[-1][0], 15)]
         large, shared = [*good[:-1], (good[-1][0], WIDTH + 1)], [*good[:-1], good[1]]
         invalid = {
             "a tensor too few": lacking,
-            "too small": small,
+            "too small": too_small,
             "beyond their ends": large,
             "for two tensors": shared,
         }

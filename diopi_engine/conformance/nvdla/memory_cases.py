@@ -108,13 +108,13 @@ def memory_outlives_its_network(bench: NvdlaBench) -> None:
 def impossible_allocations_are_rejected(bench: NvdlaBench) -> None:
     """Check that allocations of 0 bytes and of more than the heap are rejected."""
     with bench.loaded() as runtime, bench.device() as device:
-        before = available_bytes(device, Heap.DRAM)
+        bytes_before = available_bytes(device, Heap.DRAM)
         for size in (1 << 60, (1 << 64) - 1):
             with expect_failure(f"{size} bytes", NO_MEMORY):
                 runtime.allocate(size)
         with expect_failure("0 bytes", BAD):
             runtime.allocate(0)
-        check("what can be allocated after that", available_bytes(device, Heap.DRAM), before)
+        check("what can be allocated after that", available_bytes(device, Heap.DRAM), bytes_before)
 
 
 @case
@@ -135,14 +135,14 @@ def loading_without_memory_is_rejected(bench: NvdlaBench) -> None:
 def unloading_and_destroying_free_memory(bench: NvdlaBench) -> None:
     """Check that unloading frees the network's memory, and destroying the runtime the rest."""
     with bench.device() as device:
-        before = available_bytes(device, Heap.DRAM)
+        bytes_before = available_bytes(device, Heap.DRAM)
         with bench.loaded() as runtime:
-            check("whether a loaded network takes memory", available_bytes(device, Heap.DRAM) < before, True)
+            check("whether a loaded network takes memory", available_bytes(device, Heap.DRAM) < bytes_before, True)
             BoundNetwork(runtime).check_batch()
             bound = available_bytes(device, Heap.DRAM)
             runtime.call("unload", 0)
             check("whether unloading gives memory back", available_bytes(device, Heap.DRAM) > bound, True)
-        check("what can be allocated when the runtime is destroyed", available_bytes(device, Heap.DRAM), before)
+        check("what can be allocated when the runtime is destroyed", available_bytes(device, Heap.DRAM), bytes_before)
 
 
 @case

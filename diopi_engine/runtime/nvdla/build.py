@@ -235,5 +235,5 @@ def _cpp_method(method: FunctionDeclaration, kind: DriverLibrary) -> str:
 
 
 def _join_with_commas(items: Iterable[str]) -> str:
-    """Join items with commas."""
+    """Return items as text, separated by commas."""
     return ", ".join(items)

@@ -20,7 +20,14 @@ from diopi_engine.runtime.nvdla.tensors import requested_batch, tensor_fields
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LayerMemory:
-    """A block of memory that the portability layer allocated, with its handle, host address and size."""
+    """A block of memory that the portability layer allocated.
+
+    Attributes:
+        instance: the number of the device.
+        handle: the handle of the block.
+        address: the address on the host.
+        size: the size in bytes.
+    """
 
     instance: int
     handle: Any
@@ -102,7 +109,18 @@ class NetworkRuntime:
         self._loaded = None
 
     def allocate(self, instance: int, size: int) -> LayerMemory:
-        """Allocate memory of a device, which this function opens if necessary; raise InterfaceError if that fails."""
+        """Return newly allocated memory of a device, which this function opens if necessary.
+
+        Args:
+            instance: the number of the device.
+            size: the number of bytes.
+
+        Returns:
+            The memory.
+
+        Raises:
+            InterfaceError: The device can't be opened, or has not enough memory.
+        """
         if instance < 0:
             raise InterfaceError(Error.Error_DeviceNotFound, f"device {instance}, expected 0 or more")
         if instance not in self.devices:
@@ -251,8 +269,8 @@ def _set_description(loaded: LoadedNetwork, binding: Binding, tensor: Any) -> No
 def _check_size(binding: Binding, memory: LayerMemory, batch: int) -> None:
     """Raise InterfaceError (`Error_BadParameter`) if memory is too small for a binding with this batch size."""
     if memory.size < binding_bytes(binding, batch):
-        needed = f"a batch of {batch} needs {binding_bytes(binding, batch)}"
-        raise bad_parameter(f"the memory of {binding.name} has {memory.size} bytes, {needed}")
+        requirement = f"a batch of {batch} needs {binding_bytes(binding, batch)}"
+        raise bad_parameter(f"the memory of {binding.name} has {memory.size} bytes, {requirement}")
 
 
 @call
@@ -265,25 +283,25 @@ def allocateSystemMemory(runtime: NetworkRuntime, size: int) -> tuple[Any, Any]:
 
 @call
 def freeSystemMemory(runtime: NetworkRuntime, handle: Any, size: int) -> None:
-    """Free memory that is not bound."""
+    """Free memory that is not bound; `size` must be the size of its allocation."""
     memory = runtime.find_memory(handle)
     if size != memory.size:
         raise bad_parameter(f"can't free {size} bytes: the allocation has {memory.size}")
-    if used := [binding.name for binding, bound_memory in runtime.bound.items() if bound_memory is memory]:
-        raise InterfaceError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
+    if bindings := [binding.name for binding, bound_memory in runtime.bound.items() if bound_memory is memory]:
+        raise InterfaceError(Error.Error_Busy, f"the memory is bound to {', '.join(bindings)}")
     runtime.free(memory)
     del runtime.memories[to_integer(handle)]
 
 
 @call
 def bindInputTensor(runtime: NetworkRuntime, number: int, handle: Any) -> None:
-    """Bind an input to memory, which must be large enough."""
+    """Bind the input with this number to memory, which must be large enough."""
     _bind_memory(runtime, runtime.loaded.manifest.inputs, number, handle)
 
 
 @call
 def bindOutputTensor(runtime: NetworkRuntime, number: int, handle: Any) -> None:
-    """Bind an output to memory, which must be large enough."""
+    """Bind the output with this number to memory, which must be large enough."""
     _bind_memory(runtime, runtime.loaded.manifest.outputs, number, handle)
 
 
@@ -305,8 +323,8 @@ def _bind_memory(runtime: NetworkRuntime, bindings: Sequence[Binding], number: i
 def submit(runtime: NetworkRuntime) -> None:
     """Run the loaded network with its bound memory."""
     loaded = runtime.loaded
-    if missing := [binding.name for binding in loaded.manifest.bindings if binding not in loaded.bound]:
-        raise InterfaceError(Error.Error_NotInitialized, f"not bound: {', '.join(missing)}")
+    if unbound := [binding.name for binding in loaded.manifest.bindings if binding not in loaded.bound]:
+        raise InterfaceError(Error.Error_NotInitialized, f"not bound: {', '.join(unbound)}")
     memories = [loaded.loadable, *(loaded.bound[binding] for binding in loaded.manifest.bindings)]
     described = [(memory.handle, memory.size) for memory in memories]
     runtime.layer.submit(runtime.session, runtime.devices[loaded.instance], loaded.batch, described)

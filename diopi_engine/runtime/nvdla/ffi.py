@@ -25,7 +25,7 @@ CALLS: dict[str, Callable[..., Any]] = {}
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register the Python implementation of a function or method under its name."""
+    """Return the function unchanged, after registering it as the implementation of the function of the same name."""
     CALLS[function.__name__] = function
     return function
 

@@ -207,7 +207,7 @@ class DeviceTask:
 
 
 def _read_task(task: Any) -> DeviceTask:
-    """Convert an NvDlaTask to a DeviceTask; raise InterfaceError (`Error_BadParameter`) if it has no memories."""
+    """Return an NvDlaTask as a DeviceTask; raise InterfaceError (`Error_BadParameter`) if it has no memories."""
     if not task.addressList or not task.numAddresses:
         raise bad_parameter(
             f"a task has {task.numAddresses} memories at {task.addressList}, expected those of a loadable"
@@ -263,10 +263,10 @@ def _check_task(program: Program, batch: int, arrays: Sequence[Array]) -> None:
         raise bad_parameter(f"a task has {len(arrays)} memories, expected {1 + len(manifest.bindings)}")
     used_arrays = [arrays[0]]
     for binding, array in zip(manifest.bindings, arrays[1:], strict=True):
-        needed = binding_bytes(binding, batch)
-        if len(array) < needed:
-            raise bad_parameter(f"{binding.name} has {len(array)} bytes, a batch of {batch} needs {needed}")
-        used_arrays.append(array[:needed])
+        required_bytes = binding_bytes(binding, batch)
+        if len(array) < required_bytes:
+            raise bad_parameter(f"{binding.name} has {len(array)} bytes, a batch of {batch} needs {required_bytes}")
+        used_arrays.append(array[:required_bytes])
     for binding, output in zip(manifest.bindings, used_arrays[1:], strict=True):
         overlaps = [np.may_share_memory(output, array) for array in used_arrays if array is not output]
         if not binding.is_input and any(overlaps):

@@ -39,7 +39,7 @@ class HeapSpace:
         self.used = 0
 
     def allocate(self, size: int) -> Array:
-        """Allocate `size` bytes, all zero; raise InterfaceError (`Error_InsufficientMemory`) if the heap is full."""
+        """Return `size` new bytes, all zero; raise InterfaceError (`Error_InsufficientMemory`) if the heap is full."""
         if _round_up(size) > self.limit - self.used:
             reason = f"{size} bytes of {self._name}: {self.limit - self.used} of {self.limit} bytes are free"
             raise InterfaceError(Error.Error_InsufficientMemory, reason)
@@ -58,7 +58,7 @@ class HeapSpace:
 
 
 def _round_up(size: int) -> int:
-    """Round a size up to a multiple of the alignment."""
+    """Return a size, rounded up to a multiple of the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

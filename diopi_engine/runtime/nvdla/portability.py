@@ -20,7 +20,7 @@ class DeviceLayer(Protocol):
         """End a session."""
 
     def open(self, session: Any, instance: int) -> Any:
-        """Open a device and return it."""
+        """Open the device `instance`, and return its handle."""
 
     def close(self, session: Any, device: Any) -> None:
         """Close a device."""
@@ -29,7 +29,7 @@ class DeviceLayer(Protocol):
         """Allocate `size` bytes of system memory; return the handle for the device and the address for the host."""
 
     def free(self, session: Any, device: Any, handle: Any, address: Any, size: int) -> None:
-        """Free memory."""
+        """Free memory, named by its handle, its address and its size in bytes."""
 
     def submit(self, session: Any, device: Any, batch: int, memories: list[tuple[Any, int]]) -> None:
         """Submit one task; `memories` lists its buffers as pairs of handle and size in bytes."""
@@ -61,7 +61,7 @@ class PortabilityLayer:
         return session[0]
 
     def open(self, session: Any, instance: int) -> Any:
-        """Open a device and return it."""
+        """Open the device `instance`, and return its handle."""
         device = ffi.new("void**")
         self.call("NvDlaOpen", session, instance, device)
         return device[0]
@@ -77,7 +77,7 @@ class PortabilityLayer:
         return handle[0], address[0]
 
     def free(self, session: Any, device: Any, handle: Any, address: Any, size: int) -> None:
-        """Free memory."""
+        """Free memory, named by its handle, its address and its size in bytes."""
         self.call("NvDlaFreeMem", session, device, handle, address, size)
 
     def close(self, session: Any, device: Any) -> None:

@@ -99,7 +99,7 @@ def _select_lanes(engine: Engine, device: DeviceDescription) -> list[Lane]:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Replace each InterfaceError with a result of HanGuangRT by one with the corresponding error code of NVDLA."""
+    """Return a context manager that gives each InterfaceError NVDLA's error code in place of HanGuangRT's result."""
     try:
         yield
     except InterfaceError as error:

@@ -130,7 +130,7 @@ def _wrap_implementation(
 
 
 def _convert_argument(parameter: CParameter, value: Any) -> Any:
-    """Convert an argument from C to the object, enumerator or value that the implementation expects."""
+    """Return an argument from C as the object, enumerator or value that the implementation expects."""
     if kind := _KINDS.get(parameter.name):
         return HANDLES.find(kind, to_integer(value))
     if parameter.name == "runtime":

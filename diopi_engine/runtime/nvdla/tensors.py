@@ -41,17 +41,17 @@ def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -
         bad_parameter: the batch size is not between 1 and `max_batch`.
         InterfaceError: `Error_NotSupported` if another field is modified.
     """
-    wanted = tensor.dims[0] if None in binding.shape else batch
-    if None in binding.shape and not 1 <= wanted <= max_batch:
-        raise bad_parameter(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
-    expected = ffi.new("NvDlaTensor*", tensor_fields(binding, wanted, max_batch))
+    requested = tensor.dims[0] if None in binding.shape else batch
+    if None in binding.shape and not 1 <= requested <= max_batch:
+        raise bad_parameter(f"{binding.name} is set to a batch of {requested}, expected 1 to {max_batch}")
+    expected = ffi.new("NvDlaTensor*", tensor_fields(binding, requested, max_batch))
     for field in ("name", "dataType", "dataFormat", "numDims", "dims", "maxBatch"):
-        expected_value, found = _comparable(getattr(expected, field)), _comparable(getattr(tensor, field))
-        if expected_value != found:
+        expected_value, actual_value = _comparable(getattr(expected, field)), _comparable(getattr(tensor, field))
+        if expected_value != actual_value:
             raise InterfaceError(
-                Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {expected_value}"
+                Error.Error_NotSupported, f"{field} of {binding.name} is set to {actual_value}, it is {expected_value}"
             )
-    return wanted
+    return requested
 
 
 def _comparable(value: Any) -> Any:

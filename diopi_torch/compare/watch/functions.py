@@ -90,8 +90,8 @@ class TranslatedCall:
         aten = AtenOperator(name=row.operator, arguments=named, inplace=is_inplace_only, factory=_OperandFactory())
         calls = function_calls(aten, row, results)
         for call in calls:
-            if missing := {p.name for p in lookup(call.function).results} - {*call.results, *call.arguments}:
-                raise NotMappedError(f"{call.function} decides about the sizes of {', '.join(sorted(missing))}")
+            if missing_results := {p.name for p in lookup(call.function).results} - {*call.results, *call.arguments}:
+                raise NotMappedError(f"{call.function} decides about the sizes of {', '.join(sorted(missing_results))}")
         return calls
 
     def _operand(self, name: str, tensor: torch.Tensor) -> WatchedOperand:
@@ -129,9 +129,9 @@ class _OperandFactory:
         return _to_operand(tensor.tensor.as_strided(shape, strides))
 
     def empty_like(self, tensor: WatchedOperand, dtype: Dtype) -> WatchedOperand:
-        """Raise NotMappedError, because the values of an intermediate tensor between two functions are not known."""
+        """Raise NotMappedError: the values of an intermediate tensor between two functions are not known."""
         raise NotMappedError("several functions compute the result one after the other")
 
     def generator(self, argument: object) -> Any:
-        """Raise NotMappedError, because results that depend on random numbers can't be judged."""
+        """Raise NotMappedError: results that depend on random numbers can't be judged."""
         raise NotMappedError("the function draws random numbers")

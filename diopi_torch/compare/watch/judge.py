@@ -293,14 +293,14 @@ def _judge_output(name: str, tensor: torch.Tensor, precise: PreciseCall) -> Judg
         budget = precise.budget(name, dtype).widen(np.asarray(format_of(dtype).epsilon * size))
         budget = budget.with_unsigned_zeros(exact, dtype)
     expected = Expected(values=exact, dtype=dtype, budget=budget)
-    found = values.compare(actual, expected)
-    if not found.is_wrong.any():
-        return Judgment(references=(), ratio=found.ratio or 0.0)
-    message = f"{name}: {int(found.is_wrong.sum())} of {found.is_wrong.size} elements are wrong"
+    check_result = values.compare(actual, expected)
+    if not check_result.is_wrong.any():
+        return Judgment(references=(), ratio=check_result.ratio or 0.0)
+    message = f"{name}: {int(check_result.is_wrong.sum())} of {check_result.is_wrong.size} elements are wrong"
     return Judgment(
         references=(),
         severity=Severity.critical,
-        ratio=math.inf if found.ratio is None else found.ratio,
+        ratio=math.inf if check_result.ratio is None else check_result.ratio,
         relative_error=_relative_error(widen(actual, dtype), expected),
         message=message,
     )
@@ -319,11 +319,15 @@ def _relative_error(actual: NDArray[Any], expected: Expected) -> float:
 
     Return infinity if a NaN or an infinity is wrong, or if the expected result is 0 and the error is not.
     """
-    wanted = np.asarray(expected.values * 1.0)
-    error = np.where(actual.reshape(wanted.shape) == wanted, 0, actual.reshape(wanted.shape) - wanted)
-    error = error[~(np.isnan(actual.reshape(wanted.shape)) & np.isnan(wanted))]
+    expected_values = np.asarray(expected.values * 1.0)
+    error = np.where(
+        actual.reshape(expected_values.shape) == expected_values,
+        0,
+        actual.reshape(expected_values.shape) - expected_values,
+    )
+    error = error[~(np.isnan(actual.reshape(expected_values.shape)) & np.isnan(expected_values))]
     if not np.isfinite(error).all():
         return math.inf
-    size = float(np.linalg.norm(wanted[np.isfinite(wanted)]))
+    size = float(np.linalg.norm(expected_values[np.isfinite(expected_values)]))
     distance = float(np.linalg.norm(error))
     return distance / size if size else math.inf if distance else 0.0

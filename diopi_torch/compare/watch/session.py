@@ -130,13 +130,13 @@ class Watch:
     @property
     def wrong_operators(self) -> list[WrongOperator]:
         """The wrong operators, the most severe first."""
-        found: dict[tuple[str, str], WrongOperator] = {}
+        by_operator: dict[tuple[str, str], WrongOperator] = {}
         for form in list(self._forms.values()):
             if form.wrong_form is not None:
                 name, dtype = operator_name(form.operator), form.wrong_form.dtype
-                entry = found.setdefault((name, dtype), WrongOperator(operator=name, dtype=dtype))
+                entry = by_operator.setdefault((name, dtype), WrongOperator(operator=name, dtype=dtype))
                 entry.forms.append((form.wrong_form, form.uses))
-        return rank(list(found.values()))
+        return rank(list(by_operator.values()))
 
     @property
     def _interception_seconds(self) -> float:
@@ -220,6 +220,11 @@ class Watch:
 
     def _prepare(self, form: FormState, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallUnderJudgment | None:
         """Copy the arguments of a call before it runs.
+
+        Args:
+            form: the form of the call, with its operator.
+            args: the positional arguments.
+            kwargs: the keyword arguments.
 
         Returns:
             The call with its copied arguments; None if the call can't be judged. In that case, the reason is counted.

@@ -30,7 +30,7 @@ CALLS: dict[str, Callable[..., Any]] = dict(DRIVER_CALLS)
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register the implementation of a function or method that differs from that of the published interface."""
+    """Return a function or method unchanged, after registering it in place of that of the published interface."""
     CALLS[function.__name__] = function
     return function
 

@@ -42,7 +42,7 @@ class ReleasedLayer:
         self._call("NvDlaDestroy", session)
 
     def open(self, session: Any, instance: int) -> Any:
-        """Open a device and return it."""
+        """Open the device `instance`, and return its handle."""
         device = ffi.new("void**")
         self._call("NvDlaOpen", session, instance, device)
         return device[0]
@@ -66,7 +66,7 @@ class ReleasedLayer:
         return handle[0], address[0]
 
     def free(self, session: Any, device: Any, handle: Any, address: Any, size: int) -> None:
-        """Free memory."""
+        """Free memory, named by its handle, its address and its size in bytes."""
         self._call("NvDlaFreeMem", session, device, handle, address, size)
 
     def submit(self, session: Any, device: Any, batch: int, memories: list[tuple[Any, int]]) -> None:

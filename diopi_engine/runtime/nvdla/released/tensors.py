@@ -74,16 +74,16 @@ def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -
         bad_parameter: the batch size is not between 1 and `max_batch`.
         InterfaceError: `Error_NotSupported` if another field is modified.
     """
-    wanted = tensor.dims.n if None in binding.shape else batch
-    if None in binding.shape and not 1 <= wanted <= max_batch:
-        raise bad_parameter(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
-    expected: Any = ffi.new("NvDlaTensor*", tensor_fields(binding, wanted))
+    requested = tensor.dims.n if None in binding.shape else batch
+    if None in binding.shape and not 1 <= requested <= max_batch:
+        raise bad_parameter(f"{binding.name} is set to a batch of {requested}, expected 1 to {max_batch}")
+    expected: Any = ffi.new("NvDlaTensor*", tensor_fields(binding, requested))
     expected.bufferSize = tensor.bufferSize
     fields = [field for field, _ in ffi.typeof("NvDlaTensor").fields or ()]
     for field in fields:
         if _bytes(expected, field) != _bytes(tensor, field):
             raise InterfaceError(Error.Error_NotSupported, f"{field} of {binding.name} can't be changed")
-    return wanted
+    return requested
 
 
 def _bytes(tensor: Any, field: str) -> bytes:
