@@ -131,7 +131,7 @@ def build(source: str, folder: Path) -> Path:
 
 def table(calls: int) -> Table:
     """Return a table of the times, with one row per way to call."""
-    found = Table("µs", "call", "with tensors", title=f"an add of {ELEMENTS} elements")
+    results = Table("µs", "call", "with tensors", title=f"an add of {ELEMENTS} elements")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         vendors = {
@@ -139,10 +139,10 @@ def table(calls: int) -> Table:
             "a vendor in C": find_vendor(str(build(C_VENDOR, folder))),
             "the JAX vendor as a library": find_vendor(str(export(JAX, folder / "exported"))),
         }
-        found.add_row("JAX without DIOPI", f"{measure_jax(calls):.1f}", "")
+        results.add_row("JAX without DIOPI", f"{measure_jax(calls):.1f}", "")
         for label, vendor in vendors.items():
-            found.add_row(label, *(f"{time:.1f}" for time in measure(vendor, calls)))
-    return found
+            results.add_row(label, *(f"{time:.1f}" for time in measure(vendor, calls)))
+    return results
 
 
 def main() -> None:

@@ -131,13 +131,16 @@ REASONS: dict[str, str] = {
 
 def derived_vendor() -> tuple[Vendor, dict[str, str]]:
     """Return a vendor with derived gradient functions, and the errors of failed derivations by function."""
-    found, failures = Vendor("derived", "1", vendor.runtime, host_addressable=True, adapt=adapt_by_compiling), {}
+    vendor_of_derived, failures = (
+        Vendor("derived", "1", vendor.runtime, host_addressable=True, adapt=adapt_by_compiling),
+        {},
+    )
     for name, derivation in CANDIDATES.items():
         try:
-            found.implements(name)(derive_gradient(name, derivation, vendor))
+            vendor_of_derived.implements(name)(derive_gradient(name, derivation, vendor))
         except (KeyError, ValueError, VendorError) as error:
             failures[name] = str(error)
-    return found, failures
+    return vendor_of_derived, failures
 
 
 def worst_ratio(vendors: Sequence[Vendor], device: Device, name: str, level: str) -> list[float]:

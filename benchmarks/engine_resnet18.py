@@ -39,7 +39,13 @@ SOURCE = Path(__file__).parents[1] / "examples" / "engine_c" / "batches.c"
 
 
 def network(width: int, size: int, classes: int) -> ZooNetwork:
-    """Return ResNet-18 with random weights."""
+    """Return ResNet-18 with random weights, for square pictures.
+
+    Args:
+        width: the number of channels of the first stage.
+        size: the height and the width of a picture.
+        classes: the number of classes.
+    """
     torch.manual_seed(0)
     inputs = [Input("pictures", ("b", 3, size, size), layout="NCHW")]
     return ZooNetwork(
@@ -78,11 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         engine.save(folder / "engine")
         samples.inputs[0][picture_numbers[max(BATCHES)]].tofile(folder / "pictures")
         files = [folder / name for name in ("engine", "pictures", "classes")]
-        done = subprocess.run([program, *files, *map(str, BATCHES)], check=True, capture_output=True, text=True)
-        times = [float(line.split()[-2]) for line in done.stdout.splitlines()]
-        found = [np.fromfile(f"{files[2]}.{batch}", np.float32).reshape(batch, -1) for batch in BATCHES]
+        process = subprocess.run([program, *files, *map(str, BATCHES)], check=True, capture_output=True, text=True)
+        times = [float(line.split()[-2]) for line in process.stdout.splitlines()]
+        outputs_in_c = [np.fromfile(f"{files[2]}.{batch}", np.float32).reshape(batch, -1) for batch in BATCHES]
     status = 0
-    for batch, milliseconds, classes in zip(BATCHES, times, found, strict=True):
+    for batch, milliseconds, classes in zip(BATCHES, times, outputs_in_c, strict=True):
         try:
             error = f"{samples.select(picture_numbers[batch]).check('ResNet-18', [classes]):.3f} of its budget"
         except NotConformingError as failure:

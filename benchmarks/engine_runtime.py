@@ -31,12 +31,12 @@ ROUNDS = 20
 
 
 def small(weights: Any, x: Any) -> Any:
-    """Compute one layer. Its time is mainly the overhead of the call."""
+    """Return the result of one layer. Its time is mainly the overhead of the call."""
     return jnp.maximum(x @ weights[0] + weights[1], 0)
 
 
 def large(weights: Any, image: Any) -> Any:
-    """Compute eight convolutions. Their time is mainly computation."""
+    """Return the means of the channels after eight convolutions. Their time is mainly computation."""
     for kernel in weights:
         image = jnp.maximum(jax.lax.conv(image, kernel, (1, 1), "SAME"), 0)
     return image.mean((2, 3))
@@ -65,7 +65,16 @@ def best_times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
 def compare(
     client: EngineClient, function: Callable[..., Any], weights: Any, sizes: tuple[int, ...], batch: int, patch: int
 ) -> tuple[float, float]:
-    """Return the seconds of a batch in JAX and in the library."""
+    """Return the seconds of a batch in JAX and in the library.
+
+    Args:
+        client: calls the library.
+        function: the network, a function of weights and inputs.
+        weights: the weights.
+        sizes: the shape of a sample.
+        batch: the number of samples.
+        patch: the number of samples that a core computes at once.
+    """
     inputs = [Input("x", ("b", *sizes))]
     engine = diopi_engine.compile(function, inputs, weights=weights, patch=patch, max_batch=batch, platforms=["cpu"])
     handle = client.engine(engine.to_bytes())

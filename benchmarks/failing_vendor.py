@@ -88,7 +88,16 @@ DEFECTS = ("scale", "drop_nan", "last_element", "tail", "swap")
 
 @dataclass(frozen=True, kw_only=True)
 class RunCost:
-    """CPU time of a run in seconds, the number of failed cases, of their functions and causes, and of processes."""
+    """The cost of a run.
+
+    Attributes:
+        cpu: the CPU time of all processes in seconds.
+        cases: the number of cases.
+        failures: the number of failed cases.
+        functions: the number of functions with failed cases.
+        causes: the number of causes.
+        processes: the number of processes that loaded the vendor.
+    """
 
     cpu: float
     cases: int
@@ -99,20 +108,32 @@ class RunCost:
 
 
 def run(folder: Path, words: Sequence[str], variables: Mapping[str, str]) -> RunCost:
-    """Run the suite and return its cost."""
+    """Run the suite and return its cost.
+
+    Args:
+        folder: the folder for the report and the state.
+        words: the options of `diopi-test run`.
+        variables: variables of the environment.
+
+    Returns:
+        The cost.
+
+    Raises:
+        click.ClickException: The run did not finish.
+    """
     report = folder / "report.json"
     path = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONPATH": path, **variables}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "diopi_test", "run", *words, "--json", str(report)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in (0, 1):
-        raise click.ClickException(done.stdout + done.stderr)
+    process = subprocess.run(command, capture_output=True, text=True, env=environment)
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode not in (0, 1):
+        raise click.ClickException(process.stdout + process.stderr)
     content: dict[str, Any] = json.loads(report.read_text("utf-8"))
     failed = [case for case in content["cases"] if case["verdict"] in ("failed", "crashed", "flaky")]
     return RunCost(
-        cpu=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        cpu=usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime,
         cases=content["summary"]["total"],
         failures=len(failed),
         functions=len({case["function"] for case in failed}),
@@ -134,7 +155,14 @@ Path(os.environ["BENCHMARK_STARTS"], str(os.getpid())).touch()
 
 
 def measure(folder: Path, module: str, words: Sequence[str], variables: Mapping[str, str]) -> RunCost:
-    """Run the suite on a vendor whose processes are counted."""
+    """Return the cost of a run of the suite on a vendor whose processes are counted.
+
+    Args:
+        folder: the folder for the vendors, the report and the state.
+        module: the module of the vendor.
+        words: the options of `diopi-test run`.
+        variables: variables of the environment.
+    """
     (folder / "starts").mkdir(parents=True)
     (folder / "counting.py").write_text(COUNTING_VENDOR.format(module=module))
     (folder / "failing.py").write_text(FAILING_VENDOR)

@@ -87,10 +87,10 @@ def main(defects: Sequence[str], seeds: int, calls: int) -> None:
     for name in defects or DEFECTS:
         results = [search(name, seed, calls) for seed in range(1, seeds + 1)]
         counts, seconds = zip(*results, strict=True)
-        found = sum(map(math.isfinite, counts))
+        found_count = sum(map(math.isfinite, counts))
         function, text = DEFECTS[name]
         medians = f"{statistics.median(counts):,.0f} | {statistics.median(seconds):.0f}"
-        click.echo(f"| {text} | `{function}` | {found} of {seeds} | {medians} |")
+        click.echo(f"| {text} | `{function}` | {found_count} of {seeds} | {medians} |")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,13 @@ type(vendor).call = call
 
 @dataclass(frozen=True)
 class Usage:
-    """The elapsed seconds, the CPU seconds of all processes, and the numbers of cases by verdict."""
+    """The cost of a run.
+
+    Attributes:
+        wall: the elapsed seconds.
+        cpu: the CPU seconds of all processes.
+        counts: the number of cases by verdict.
+    """
 
     wall: float
     cpu: float
@@ -92,28 +98,36 @@ class Usage:
 
 
 def run(vendor: str, folder: Path, faults: str, workers: int, *options: str) -> Usage:
-    """Run the suite with the faults of `DIOPI_TEST_FAULT` and return its cost."""
+    """Run the suite with the faults of `DIOPI_TEST_FAULT` and return its cost.
+
+    Args:
+        vendor: the vendor.
+        folder: the folder for the report and the state.
+        faults: the faults.
+        workers: the number of workers.
+        *options: further options of `diopi-test run`.
+    """
     report = folder / "report.json"
     selected = [word for function in FUNCTIONS for word in ("--function", function)]
     command = [sys.executable, "-m", "diopi_test", "run", "--vendor", vendor, "--data", str(BASELINE), *selected]
     path = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
     variables = {"DIOPI_TEST_FAULT": faults, "XDG_STATE_HOME": str(folder), "PYTHONPATH": path}
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(
+    usage_before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    process = subprocess.run(
         [*command, "-n", str(workers), "--json", str(report), *options],
         capture_output=True,
         text=True,
         env={**os.environ, **variables},
     )
-    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in (0, 1):
-        raise click.ClickException(done.stdout + done.stderr)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    wall, usage_after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode not in (0, 1):
+        raise click.ClickException(process.stdout + process.stderr)
+    cpu = usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
     return Usage(wall, cpu, json.loads(report.read_text())["summary"])
 
 
 def run_repeatedly(rounds: int, vendor: str, folder: Path, faults: str, workers: int, *options: str) -> Usage:
-    """Run the suite `rounds` times and return the medians of the costs."""
+    """Run the suite `rounds` times and return the medians of the costs; `run` describes the other arguments."""
     runs = [run(vendor, folder, faults, workers, *options) for _ in range(rounds)]
     return Usage(median(usage.wall for usage in runs), median(usage.cpu for usage in runs), runs[0].counts)
 
@@ -206,8 +220,8 @@ def main(workers: int, rounds: int, cases: int, vendor: str) -> None:
         python_crashing = report_usage(f"{vendor}, crashes", "crashing_vendor:vendor", crashes, "-k", "float32")
         Console().print(table)
         print(f"with crashes and hangs : honest   {hostile.wall / honest.wall:8.2f}")
-        for label, less, more in (("in C", honest, crashing), (vendor, python, python_crashing)):
-            cost = 1000 * (more.cpu - less.cpu) / max(more.counts["crashed"], 1)
+        for label, reference_usage, more in (("in C", honest, crashing), (vendor, python, python_crashing)):
+            cost = 1000 * (more.cpu - reference_usage.cpu) / max(more.counts["crashed"], 1)
             print(f"a crash of the vendor {label:8}    {cost:8.0f} ms of CPU, confirmed by a second one")
         if cases:
             for count, runner, device in memory(library, cases, workers):

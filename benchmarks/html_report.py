@@ -62,7 +62,13 @@ wait();"""
 
 
 def measure_opening(driver: Any, page: Path, view: str = "") -> float:
-    """Load a page and return the milliseconds from the navigation to the first frame with content."""
+    """Return the milliseconds from the navigation to a page to the first frame with content.
+
+    Args:
+        driver: the browser.
+        page: the file of the page.
+        view: the part of the address that selects a view; empty for the first view.
+    """
     browsers.open_page(driver, page, view)
     return float(driver.execute_async_script(FIRST_PAINT))
 
@@ -112,8 +118,8 @@ def main(cases: int, failing: float, output: Path | None) -> None:
         start = perf_counter()
         page.write_text(html.render_report(report), "utf-8")
         print(f"page of {page.stat().st_size / 1e6:.1f} MB, made in {perf_counter() - start:.1f} s")
-        if missing := browsers.missing_requirement():
-            sys.exit(missing)
+        if requirement := browsers.missing_requirement():
+            sys.exit(requirement)
         for step, milliseconds in measure_in_browser(page.absolute()):
             print(f"{step}: {milliseconds:.0f} ms")
 

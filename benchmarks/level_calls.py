@@ -21,7 +21,12 @@ from lib_rt import Device
 
 @dataclass(frozen=True)
 class CaseCall:
-    """The call of a case. Its data is generated when the call is measured."""
+    """The call of a case. Its data is generated when the call is measured.
+
+    Attributes:
+        function: the name of the function.
+        case: the case.
+    """
 
     function: str
     case: Case

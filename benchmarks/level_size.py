@@ -32,8 +32,8 @@ SWEEP = re.compile(r"-(long|many)-\w+-axis-\d$|-(elements|storage-huge)$")
 
 def kind_of(case: Case) -> str:
     """Return the kind of a case: the kind of the size sweep, few NaNs, or the family's own cases."""
-    if found := SWEEP.search(case.label):
-        return f"size sweep, {found[1] or found[2]}"
+    if match := SWEEP.search(case.label):
+        return f"size sweep, {match[1] or match[2]}"
     return "few NaNs" if case.label.endswith("few-nans") else "cases of the families"
 
 

@@ -115,10 +115,10 @@ class Score:
 
 def score(trials: TrialRunner, calls: Sequence[BaselineCase]) -> Score:
     """Run calls of one function and return their outcomes."""
-    found = Score()
+    total = Score()
     for call, outcome in zip(calls, trials.run(calls) if calls else (), strict=True):
-        found.count(call, outcome)
-    return found
+        total.count(call, outcome)
+    return total
 
 
 def functions(patterns: Sequence[str]) -> Sequence[str]:

@@ -86,7 +86,11 @@ def points_in_first_box(arguments: Values, results: dict[str, Any]) -> Tensor:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """An operator of MMCV that writes overlaps into a flat result, which this class reshapes."""
+    """An operator of MMCV that writes overlaps into a flat result, which this class reshapes.
+
+    Attributes:
+        name: the name of the operator.
+    """
 
     name: str
 
@@ -94,12 +98,12 @@ class Overlaps:
         """Call the operator and return the overlaps in the shape of the standard."""
         ious = results["ious"]
         names = {"boxes1": "bboxes1", "boxes2": "bboxes2", "mode_flag": "mode"}
-        (found,) = Operator(self.name, names)(arguments, {"ious": torch.zeros(ious.numel(), dtype=ious.dtype)})
-        return found.reshape(ious.shape)
+        (overlaps,) = Operator(self.name, names)(arguments, {"ious": torch.zeros(ious.numel(), dtype=ious.dtype)})
+        return overlaps.reshape(ious.shape)
 
 
 def hard_voxels(arguments: Values, results: dict[str, Any]) -> Any:
-    """Call `hard_voxelize_forward`, whose number of voxels is a 0-d tensor in MMCV."""
+    """Return the results of `hard_voxelize_forward`, whose number of voxels is a 0-d tensor in MMCV."""
     shape = results["voxel_num"].shape
     *leading_results, number = Operator("hard_voxelize_forward")(
         arguments, {**results, "voxel_num": torch.zeros((), dtype=torch.int64)}
@@ -152,7 +156,22 @@ def _empty(spec: ResultSpec | None) -> Tensor | None:
 def _call_operator(
     operator: Callable[[Values, dict[str, Any]], Any], arguments: Values, results: dict[str, Any]
 ) -> Any:
-    """Call an operator; convert errors about a missing kernel to errors of a vendor without the function or type."""
+    """Return the results of an operator.
+
+    Errors about a missing kernel are converted to errors of a vendor without the function or the element type.
+
+    Args:
+        operator: calls the operator.
+        arguments: the arguments by name.
+        results: the tensors for the results by name.
+
+    Returns:
+        The results.
+
+    Raises:
+        NotImplementedError: MMCV has no such operator on the CPU.
+        UnsupportedDtypeError: MMCV has no kernel for an element type.
+    """
     try:
         return operator(arguments, results)
     except RuntimeError as error:

@@ -20,7 +20,12 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Result:
-    """A tensor that the call fills."""
+    """A tensor that the call fills.
+
+    Attributes:
+        shape: the shape.
+        dtype: the element type.
+    """
 
     shape: Sizes
     dtype: Dtype = Dtype.float32
@@ -35,7 +40,13 @@ class RandomTensor:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A call of one function, named without "diopi", at one size."""
+    """A call of one function at one size.
+
+    Attributes:
+        function: the name of the function without "diopi".
+        size: the size, as the table shows it.
+        arguments: the arguments in the order of the prototype.
+    """
 
     function: str
     size: str
@@ -66,7 +77,7 @@ def f(*shape: int) -> RandomTensor:
 
 
 def u(*shape: int, low: float = 0, high: float = 1) -> RandomTensor:
-    """Return a float32 tensor of uniformly distributed numbers."""
+    """Return a float32 tensor of numbers that are uniformly distributed from `low` to `high`."""
     return RandomTensor(lambda rng: rng.uniform(low, high, shape).astype(np.float32))
 
 
@@ -130,7 +141,7 @@ def convolutions() -> Iterator[ModelCall]:
     """Yield convolutions and their gradients."""
     for name, (x, w, stride, padding, dilation, groups) in CONVOLUTIONS.items():
         axes = zip(x[2:], w[2:], stride, padding, dilation, strict=True)
-        sizes = ((size + 2 * pad - far * (k - 1) - 1) // step + 1 for size, k, step, pad, far in axes)
+        sizes = ((size + 2 * pad - spacing * (k - 1) - 1) // step + 1 for size, k, step, pad, spacing in axes)
         order = (stride, padding, dilation, groups)
         yield from _with_gradient(f"Convolution{len(stride)}d", name, x, w, (x[0], w[0], *sizes), order, order)
 
@@ -139,9 +150,12 @@ def transposed_convolutions() -> Iterator[ModelCall]:
     """Yield transposed convolutions and their gradients."""
     for name, (x, w, stride, padding, dilation, groups) in TRANSPOSED.items():
         axes = zip(x[2:], w[2:], stride, padding, dilation, strict=True)
-        sizes = ((size - 1) * step - 2 * pad + far * (k - 1) + 1 for size, k, step, pad, far in axes)
-        y, more = (x[0], w[1] * groups, *sizes), (0,) * len(stride)
-        forward, backward = (stride, padding, more, groups, dilation), (stride, padding, dilation, more, groups)
+        sizes = ((size - 1) * step - 2 * pad + spacing * (k - 1) + 1 for size, k, step, pad, spacing in axes)
+        y, output_padding = (x[0], w[1] * groups, *sizes), (0,) * len(stride)
+        forward, backward = (
+            (stride, padding, output_padding, groups, dilation),
+            (stride, padding, dilation, output_padding, groups),
+        )
         yield from _with_gradient(f"ConvTranspose{len(stride)}d", name, x, w, y, forward, backward)
 
 

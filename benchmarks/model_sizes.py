@@ -57,7 +57,13 @@ Attempt = Callable[[], Error]
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds of one call and of compilation, or the problem that prevented the measurement."""
+    """The cost of a call, or the problem that prevented the measurement.
+
+    Attributes:
+        run: the seconds of one call.
+        compiled: the seconds of compilation.
+        problem: the problem; empty if there is none.
+    """
 
     run: float = 0.0
     compiled: float = 0.0
@@ -75,7 +81,7 @@ class TimedVendor:
         return getattr(self._vendor, name)
 
     def call(self, *arguments: Any) -> Error:
-        """Make a call and measure it."""
+        """Return the error code of a call, and measure the call."""
         start = process_time()
         code: Error = self._vendor.call(*arguments)
         self.seconds = process_time() - start
@@ -117,7 +123,13 @@ def measure(vendor: TimedVendor, device: Any, request: CallRequest) -> Cost:
 
 
 def serve(name: str, optimize: str, connection: Connection) -> None:
-    """Measure the calls that arrive at a separate process."""
+    """Measure the calls that arrive at a separate process, until None arrives.
+
+    Args:
+        name: the name of the vendor.
+        optimize: the value of `DIOPI_JAX_OPTIMIZE`, or `auto` for none.
+        connection: receives the calls and sends their costs.
+    """
     if optimize == "auto":
         os.environ.pop("DIOPI_JAX_OPTIMIZE", None)
     else:
@@ -213,8 +225,8 @@ def select_calls(
 ) -> Sequence[ModelCall | CaseCall]:
     """Return the selected calls."""
     calls: Sequence[ModelCall | CaseCall] = list(level_calls.calls_of(level, least)) if level else CALLS
-    found = [call for call in calls if any(fnmatch(call.label, pattern) for pattern in patterns or ("*",))]
-    return found if sample is None else random.Random(seed).sample(found, min(sample, len(found)))
+    selected = [call for call in calls if any(fnmatch(call.label, pattern) for pattern in patterns or ("*",))]
+    return selected if sample is None else random.Random(seed).sample(selected, min(sample, len(selected)))
 
 
 @click.command(help=__doc__)
@@ -246,8 +258,8 @@ def main(
     servers = [Server("torch_cpu", "auto", limit), *(Server("jax_cpu", name, limit) for name in names)]
     for call in (call for call in selected if call.label not in costs.by_label):
         request = call.draw_inputs() if isinstance(call, CaseCall) else CALLS.index(call)
-        torch, *jax = found = [server.measure(request) for server in servers]
-        costs.add(call.label, found)
+        torch, *jax = costs_of_call = [server.measure(request) for server in servers]
+        costs.add(call.label, costs_of_call)
         seconds = torch.problem or f"{torch.run:.4f} s"
         console.print(call.label, seconds, *(cell(cost, torch) for cost in jax), markup=False, highlight=False)
     for server in servers:
@@ -265,8 +277,8 @@ def show(console: Console, names: list[str], rows: list[tuple[str, list[Cost]]])
     console.print(table)
     compared = [(label, costs) for label, costs in rows if not costs[0].problem]
     slow = [label for label, costs in compared if multiple(*costs[:2]) > AT_MOST]
-    found = f"{len(slow)} of {len(compared)} calls take more than {AT_MOST} times as long with {names[0]}"
-    console.print(f"{found}; {len(rows) - len(compared)} are not PyTorch's", highlight=False)
+    summary = f"{len(slow)} of {len(compared)} calls take more than {AT_MOST} times as long with {names[0]}"
+    console.print(f"{summary}; {len(rows) - len(compared)} are not PyTorch's", highlight=False)
     for label in slow:
         console.print(f"  {label}", markup=False, highlight=False)
 

@@ -66,7 +66,7 @@ class ReplayingVendor(BaseVendor):
         return self._native.has(name)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Call the null vendor, then write the expected results."""
+        """Call the null vendor, then write the expected results, and return the error code."""
         self.calls += 1
         self._native.call(name, context, *arguments)
         start = process_time()
@@ -79,7 +79,7 @@ class ReplayingVendor(BaseVendor):
         return self._stub.last_error()
 
     def open_device(self) -> Device:
-        """Open the device of the null vendor, whose memory this process can address."""
+        """Return the device of the null vendor, whose memory this process can address."""
         device = self._native.open_device()
         device.host_addressable = True
         return device

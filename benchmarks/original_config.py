@@ -166,8 +166,8 @@ def _is_array(value: Any) -> bool:
 
 def _dtype(value: Any) -> Dtype:
     """Return the element type of a tensor, or of the first tensor of an array."""
-    found: Dtype = value[0].dtype if isinstance(value, list) else value.dtype
-    return found
+    dtype: Dtype = value[0].dtype if isinstance(value, list) else value.dtype
+    return dtype
 
 
 def configuration(kinds: Sequence[ConfigEntry], number: int, cases: int) -> str:

@@ -79,7 +79,7 @@ g { visibility: hidden; animation: show %(whole)ss step-end infinite }
 
 @contextmanager
 def folder_of_vendor() -> Iterator[Path]:
-    """Create a folder with the defective vendor, in which the commands run, and delete it afterwards."""
+    """Return a context manager with a folder that contains the defective vendor, and in which the commands run."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "my_vendor.py").write_text(DEFECTIVE)
@@ -91,10 +91,10 @@ def run(command: str, folder: Path) -> str:
     words = [sys.executable, "-m", "diopi_test", *shlex.split(command)[1:]]
     paths = [str(folder), str(ROOT / "examples" / "numpy_vendor"), str(ROOT)]
     variables = {"PYTHONPATH": ":".join(paths), "COLUMNS": str(COLUMNS), "XDG_STATE_HOME": str(folder)}
-    done = subprocess.run(
+    process = subprocess.run(
         words, cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True, check=False
     )
-    text = done.stdout
+    text = process.stdout
     for path, name in (
         (str(folder), "~/my_vendor"),
         (sys.prefix, "~/venv"),
@@ -141,10 +141,10 @@ def animation(screens: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 def shorten_output(lines: Sequence[str]) -> list[str]:
     """Return the lines that fit on the screen: the first and the last ones, with an ellipsis between them."""
-    narrow = [line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…" for line in lines]
-    if len(narrow) < ROWS:
-        return narrow
-    return [*narrow[: ROWS // 2], "…", *narrow[-(ROWS // 2 - 2) :]]
+    shortened = [line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…" for line in lines]
+    if len(shortened) < ROWS:
+        return shortened
+    return [*shortened[: ROWS // 2], "…", *shortened[-(ROWS // 2 - 2) :]]
 
 
 if __name__ == "__main__":

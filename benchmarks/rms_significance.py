@@ -106,7 +106,7 @@ def simulate(expected: Expected, ulps: float, runs: int, generator: np.random.Ge
 
 
 def pool(parts: Sequence[SimulatedErrors]) -> SimulatedErrors:
-    """Combine the errors of several results of one element type."""
+    """Return the errors of several results of one element type as those of one result."""
     elements = sum(part.elements for part in parts)
     largest = np.sqrt(sum(part.elements * part.largest**2 for part in parts) / elements)
     return SimulatedErrors(parts[0].dtype, elements, np.sum([part.squares for part in parts], 0), float(largest))

@@ -100,12 +100,12 @@ def read_defects() -> Mapping[str, Sequence[str]]:
     for source in sorted((SOURCES / "seeded").glob("*.cpp")):
         functions: Sequence[str] = ()
         for line in source.read_text("utf-8").splitlines():
-            if found := re.match(r"diopiError_t (diopi\w+)\(|static \S+ (\w+)\(", line):
-                functions = (found[1],) if found[1] else SHARED_BY.get(found[2], ())
+            if match := re.match(r"diopiError_t (diopi\w+)\(|static \S+ (\w+)\(", line):
+                functions = (match[1],) if match[1] else SHARED_BY.get(match[2], ())
             for defect in re.findall(r'seeded\("([\w-]+)"\)', line):
                 for function in functions:
-                    known = defects.setdefault(function, [])
-                    known.extend([defect] * (defect not in known))
+                    defects_of_function = defects.setdefault(function, [])
+                    defects_of_function.extend([defect] * (defect not in defects_of_function))
     return defects
 
 
@@ -170,7 +170,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--functions", nargs="+", metavar="NAME", help="only these operators")
     chosen = parser.parse_args(arguments).functions
-    defects = {name: found for name, found in read_defects().items() if not chosen or name in chosen}
+    defects = {
+        name: defects_of_function
+        for name, defects_of_function in read_defects().items()
+        if not chosen or name in chosen
+    }
     undetected = 0
     with tempfile.TemporaryDirectory() as folder:
         vendor = SeededVendor(build_vendor(Path(folder)))

@@ -19,16 +19,16 @@ from pathlib import Path
 
 def measure(programs: str, options: list[str]) -> tuple[float, float, str]:
     """Run the suite with stored programs in a folder; return the elapsed and CPU seconds, and the last lines."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     command = [sys.executable, "-m", "diopi_test", "run", *options]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "DIOPI_PROGRAMS": programs})
+    process = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "DIOPI_PROGRAMS": programs})
     wall = time.monotonic() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in (0, 1):
-        sys.exit(done.stdout + done.stderr)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    summary = next((line for line in done.stdout.splitlines() if line.startswith("jax_cpu ")), "")
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode not in (0, 1):
+        sys.exit(process.stdout + process.stderr)
+    cpu = usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
+    summary = next((line for line in process.stdout.splitlines() if line.startswith("jax_cpu ")), "")
     return wall, cpu, summary
 
 

@@ -21,7 +21,13 @@ import click
 
 @dataclass(frozen=True)
 class Usage:
-    """The elapsed seconds, the CPU seconds of all processes, and the memory of the largest process."""
+    """The cost of a command.
+
+    Attributes:
+        wall: the elapsed seconds.
+        cpu: the CPU seconds of all processes.
+        megabytes: the memory of the largest process.
+    """
 
     wall: float
     cpu: float
@@ -30,19 +36,27 @@ class Usage:
 
 def measure(*arguments: str) -> Usage:
     """Run `diopi-test` with `arguments` and return its usage."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "diopi_test", *arguments], capture_output=True, text=True)
+    process = subprocess.run([sys.executable, "-m", "diopi_test", *arguments], capture_output=True, text=True)
     wall = time.monotonic() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in (0, 1):
-        raise click.ClickException(done.stdout + done.stderr)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Usage(wall, cpu, after.ru_maxrss / 1024)
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode not in (0, 1):
+        raise click.ClickException(process.stdout + process.stderr)
+    cpu = usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
+    return Usage(wall, cpu, usage_after.ru_maxrss / 1024)
 
 
 def run(vendor: str, data: Path, level: str, workers: int, select: list[str]) -> tuple[Usage, int]:
-    """Run the suite; return its usage and the number of cases."""
+    """Run the suite; return its usage and the number of cases.
+
+    Args:
+        vendor: the vendor.
+        data: the folder of the baseline.
+        level: the level.
+        workers: the number of workers.
+        select: further options that select cases.
+    """
     report = data / "report.json"
     arguments = ["--vendor", vendor, "--data", str(data), "--level", level, "-n", str(workers), "--json", str(report)]
     usage = measure("run", *arguments, *select)

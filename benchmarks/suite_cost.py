@@ -95,7 +95,7 @@ class Work:
     kind: str
 
     def run(self, session: Session) -> Outcome:
-        """Run the case."""
+        """Return the outcome of the case, which runs in a session."""
         return session.run(self.path, self.case)
 
 
@@ -125,8 +125,8 @@ class Clock:
 
 @contextmanager
 def measure_parts(clock: Clock) -> Iterator[None]:
-    """Measure every part and every check within the `with` statement."""
-    before = [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
+    """Return a context manager in which a clock measures every part and every check."""
+    originals = [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
     lists = {name: getattr(run_case, name) for name in ("CHECKS", "CHECKS_OF_RELEASE", "COMPARISONS")}
     for part, owner, name in PARTS:
         setattr(owner, name, clock.wrap(part, getattr(owner, name)))
@@ -136,7 +136,7 @@ def measure_parts(clock: Clock) -> Iterator[None]:
     try:
         yield
     finally:
-        for owner, name, function in before:
+        for owner, name, function in originals:
             setattr(owner, name, function)
         for name, checks in lists.items():
             setattr(run_case, name, checks)
@@ -226,10 +226,10 @@ def show(bench: Bench, title: str, work: Sequence[Work], rounds: int) -> None:
     calls, count = bench.vendor.calls / len(work), len(work)
     print(f"{title}: {count} cases of {calls:.2f} calls each, {1000 * best / count:.3f} ms of CPU a case")
     parts = bench.dissect(work)
-    whole = sum(parts.values())
+    total = sum(parts.values())
     table = Table("part", "share", "ms a case", box=None)
     for part, seconds in sorted(parts.items(), key=lambda item: -item[1]):
-        share = seconds / whole
+        share = seconds / total
         table.add_row(part, f"{100 * share:.1f} %", f"{1000 * share * best / count:.3f}")
     Console().print(table)
 

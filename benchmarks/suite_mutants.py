@@ -213,7 +213,7 @@ def modules(chapters: tuple[str, ...]) -> Iterator[Path]:
 
 
 def draw_mutants(chapters: tuple[str, ...], seed: int, size: int) -> list[Mutant]:
-    """Return a sample of all mutants, sorted by module."""
+    """Return a random sample of `size` mutants of the packages `chapters`, sorted by module."""
     mutants = []
     for module in modules(chapters):
         source = (ROOT / module).read_bytes()
@@ -296,7 +296,13 @@ def run_tests(tree: Path, tests: tuple[str, ...], limit: float) -> tuple[bool, s
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of running the tests of a mutant's module."""
+    """The result of running the tests of a mutant's module.
+
+    Attributes:
+        mutant: the mutant.
+        tests: the paths of the tests.
+        is_killed: whether a test failed.
+    """
 
     mutant: Mutant
     tests: tuple[str, ...]
@@ -313,7 +319,7 @@ class Examination:
         self._limits = limits
 
     def examine(self, mutant: Mutant) -> Outcome:
-        """Apply a mutant to a tree, run the tests, and restore the tree."""
+        """Return the outcome of a mutant: apply it to a tree, run the tests, and restore the tree."""
         tests = tests_of(mutant.module)
         tree = self._trees.get()
         path = tree / mutant.module

@@ -85,11 +85,11 @@ def build_runner(folder: Path, *, counts: bool = False) -> Path:
 
 def write_bundle(path: Path, shard: str) -> int:
     """Write a bundle, print what this costs, and return the number of calls."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    usage_before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     words = [sys.executable, "-m", "diopi_test", "bundle", "--shard", shard, "--output", str(path)]
     output = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    usage_after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    cpu = usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
     cases, calls = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) (?:case|call)s?,", output)[:2])
     size = path.stat().st_size / 1e6
     print(f"bundle: {cases} cases, {calls} calls, {size:.1f} MB, {seconds:.1f} s, {cpu:.1f} s of CPU time")
@@ -98,10 +98,10 @@ def write_bundle(path: Path, shard: str) -> int:
 
 def measure_seconds(command: Sequence[str]) -> tuple[float, float]:
     """Return the elapsed time and the CPU time of a command in seconds."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    usage_before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
-    after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
-    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    usage_after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    return seconds, usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
 
 
 def main() -> None:

@@ -68,8 +68,8 @@ def main() -> None:
     blocks = torch_cpu.on_device("torch:blocks", torch.device("cpu"))
     for name, (_, _, operator) in OPERATORS.items():
         aten = microseconds(operator, calls)
-        whole = measure(find_vendor("torch:cpu"), name, calls)
-        figures = (aten, whole, whole - aten, measure(blocks, name, calls))
+        seconds = measure(find_vendor("torch:cpu"), name, calls)
+        figures = (aten, seconds, seconds - aten, measure(blocks, name, calls))
         table.add_row(name, *(f"{figure:.1f}" for figure in figures))
     Console().print(table)
 

@@ -38,7 +38,7 @@ class Layer(nn.Module):
         self.down = nn.Linear(inner, width, bias=False)
 
     def forward(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-        """Return the hidden states after the layer."""
+        """Return the hidden states after the layer; `cosines` and `sines` are those of the rotary embedding."""
         normed = self.first_norm(x)
         query, key, value = (
             part(normed).unflatten(2, (HEADS, -1)).transpose(1, 2) for part in (self.query, self.key, self.value)
@@ -52,7 +52,7 @@ class Layer(nn.Module):
 
 
 def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Apply the rotary embedding to queries or keys."""
+    """Return queries or keys after the rotary embedding, with the cosines and the sines of their angles."""
     first, second = x.chunk(2, -1)
     return x * cosines + torch.cat([-second, first], -1) * sines
 

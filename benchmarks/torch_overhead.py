@@ -32,7 +32,7 @@ COMPARED_CALLS = 3
 
 @contextmanager
 def kernels_without_tools() -> Iterator[None]:
-    """Use kernels without support for the tools within the `with` statement."""
+    """Return a context manager in which kernels do not support the tools."""
     with (
         patch.object(OperatorKernel, "__call__", lambda self, *args, **kwargs: self.run_with_functions(args, kwargs)),
         patch.object(PreparedCall, "perform", PreparedCall.perform_unwatched),
@@ -58,17 +58,17 @@ def main() -> None:
     seconds_by_mode: dict[str, list[float]] = {"without": [], "off": [], "after": [], "compared": []}
     add = lambda: torch.add(x, x)  # noqa: E731  # one expression, called in all ways
     seconds(add, CALLS)
-    for way in ("off", "after"):
+    for mode in ("off", "after"):
         for _ in range(rounds):
             with kernels_without_tools():
                 seconds_by_mode["without"].append(seconds(add, CALLS))
-            seconds_by_mode[way].append(seconds(add, CALLS))
+            seconds_by_mode[mode].append(seconds(add, CALLS))
         with diopi_torch.autocompare("add.Tensor", quiet=True):
             add()  # the first comparison imports the modules that it needs
             seconds_by_mode["compared"].append(seconds(add, COMPARED_CALLS))
     least = median(seconds_by_mode["without"])
-    for way, times in seconds_by_mode.items():
-        print(f"{way:10}{1e6 * median(times):10.1f} µs {median(times) / least:10.3f}")
+    for mode, times in seconds_by_mode.items():
+        print(f"{mode:10}{1e6 * median(times):10.1f} µs {median(times) / least:10.3f}")
 
 
 if __name__ == "__main__":

@@ -129,22 +129,29 @@ def check(operator: Any, sample: Any) -> SampleOutcome | None:
 
 
 def _compare_with_cpu(operator: Any, sample: Any, expected: Any, expected_with_other_seed: Any) -> str:
-    """Run the sample on the device and describe how the result compares with the CPU's."""
+    """Return in words how the result of a sample on the device compares with the CPU's.
+
+    Args:
+        operator: the operator of PyTorch's database.
+        sample: the arguments.
+        expected: the outcome on the CPU.
+        expected_with_other_seed: the outcome on the CPU with another seed; it differs if the operator draws.
+    """
     try:
-        found = outcome(operator, sample, "diopi")
+        actual = outcome(operator, sample, "diopi")
     except Exception as error:
         return f"raises {type(error).__name__}: {error}"
     draws = operator.name.startswith(UNINITIALIZED) or not are_equal(expected_with_other_seed, expected)
     if draws:
-        return "draws" if list_forms(found[0]) == list_forms(expected[0]) else "differs in shape or type"
-    return "agrees" if are_equal(found, expected) else "differs"
+        return "draws" if list_forms(actual[0]) == list_forms(expected[0]) else "differs in shape or type"
+    return "agrees" if are_equal(actual, expected) else "differs"
 
 
-def are_equal(found: Any, expected: Any) -> bool:
+def are_equal(actual: Any, expected: Any) -> bool:
     """Return whether two outcomes are equal within the tolerance."""
     try:
         torch.testing.assert_close(
-            map_tensors(lambda tensor: tensor.detach().cpu(), found),
+            map_tensors(lambda tensor: tensor.detach().cpu(), actual),
             map_tensors(lambda tensor: tensor.detach().cpu(), expected),
             rtol=TOLERANCE,
             atol=TOLERANCE,

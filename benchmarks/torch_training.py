@@ -80,7 +80,13 @@ class Trainer:
         self._start = {name: value.clone() for name, value in network.module.state_dict().items()}
 
     def run(self, device: str = "cpu", dtype: torch.dtype = torch.float32, ulps: torch.Generator | None = None) -> Run:
-        """Train the network on a device. If `ulps` is a generator, it moves each number by -1, 0 or 1 ulp before."""
+        """Return the results of training the network on a device.
+
+        Args:
+            device: the device.
+            dtype: the element type of floating-point tensors.
+            ulps: if it is a generator, it moves each number by −1, 0 or 1 ulp before; None moves nothing.
+        """
 
         def prepare(value: Any) -> Any:
             if not isinstance(value, Tensor):
@@ -114,12 +120,12 @@ def _move_by_ulps(value: Tensor, numbers: torch.Generator) -> Tensor:
     return torch.where(direction == 0, value, torch.nextafter(value, direction * torch.inf))
 
 
-def units(exact: Run, near: Sequence[Run]) -> dict[str, float]:
+def units(exact: Run, perturbed: Sequence[Run]) -> dict[str, float]:
     """Return the unit of each tensor: how much the arithmetic of float32 changes it."""
     eps = torch.finfo(torch.float32).eps
     return {
-        name: max(eps * _largest(wanted), *(_largest(run.values[name] - wanted) for run in near))
-        for name, wanted in exact.values.items()
+        name: max(eps * _largest(expected), *(_largest(run.values[name] - expected) for run in perturbed))
+        for name, expected in exact.values.items()
     }
 
 
@@ -163,15 +169,21 @@ class Outcome:
 
 
 def outcome(network: Network, steps: int, perturbed: int = PERTURBED_RUNS) -> Outcome:
-    """Train a network on the CPU and on the device."""
+    """Return the outcome of training a network on the CPU and on the device.
+
+    Args:
+        network: the network.
+        steps: the number of steps.
+        perturbed: the number of runs on the CPU with moved numbers.
+    """
     trainer, numbers = Trainer(network, steps), torch.Generator().manual_seed(1)
     with mock.patch("torch.nn.functional.dropout", lambda input, *_, **__: input):
         exact, cpu = trainer.run(dtype=torch.float64), trainer.run()
-        near = [cpu, *(trainer.run(ulps=numbers) for _ in range(perturbed))]
+        perturbed_runs = [cpu, *(trainer.run(ulps=numbers) for _ in range(perturbed))]
         diopi_torch.reset_fallbacks()
         with count_calls() as calls:
             on_device = trainer.run("diopi")
-    unit = units(exact, near)
+    unit = units(exact, perturbed_runs)
     return Outcome(
         loss=float(on_device.values[f"loss {steps}"]),
         error_ratios={
@@ -221,19 +233,20 @@ def main() -> int:
     print(f"{'network':14}{'loss':>9}{'loss off':>10}{'off':>10}{'fell back':>11}{'of CPU time':>13}", flush=True)
     good = True
     for name in options.model:
-        found = outcome(build_network(name), options.steps, options.perturbed)
-        good &= found.is_good
+        network_outcome = outcome(build_network(name), options.steps, options.perturbed)
+        good &= network_outcome.is_good
         print(
-            f"{name:14}{found.loss:9.4f}{found.worst(True):10.3f}{found.worst(False):10.3f}"
-            f"{found.share:11.1%}{found.ratio:13.1f}",
+            f"{name:14}{network_outcome.loss:9.4f}{network_outcome.worst(True):10.3f}{network_outcome.worst(False):10.3f}"
+            f"{network_outcome.share:11.1%}{network_outcome.ratio:13.1f}",
             flush=True,
         )
-        for operator, times in found.fallbacks.items():
+        for operator, times in network_outcome.fallbacks.items():
             print(f"    {operator} {times}", flush=True)
         for tensor in sorted(
-            (name for name, ratio in found.error_ratios.items() if ratio > 1), key=found.error_ratios.__getitem__
+            (name for name, ratio in network_outcome.error_ratios.items() if ratio > 1),
+            key=network_outcome.error_ratios.__getitem__,
         )[-5:]:
-            print(f"    beyond: {tensor} {found.error_ratios[tensor]:.2f}", flush=True)
+            print(f"    beyond: {tensor} {network_outcome.error_ratios[tensor]:.2f}", flush=True)
     return 0 if good else 1
 
 

@@ -30,7 +30,7 @@ VOCABULARY, WIDTH, INNER, HEADS, LAYERS = 1000, 256, 704, 8, 4
 
 
 def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    """Apply the rotary embedding to queries or keys."""
+    """Return queries or keys after the rotary embedding, with the cosines and the sines of their angles."""
     first, second = x.chunk(2, -1)
     return x * cosines + torch.cat([-second, first], -1) * sines
 
@@ -46,7 +46,7 @@ class Layer(nn.Module):
         self.down = nn.Linear(INNER, WIDTH, bias=False)
 
     def forward(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-        """Return the hidden states after the layer."""
+        """Return the hidden states after the layer; `cosines` and `sines` are those of the rotary embedding."""
         batch, length, _ = x.shape
         normed = self.first_norm(x)
         query, key, value = (
@@ -82,7 +82,7 @@ class Model(nn.Module):
 
 
 def make_step(batch: int, length: int) -> Callable[[], None]:
-    """Return a function that trains a new model for one step."""
+    """Return a function that trains a new model for one step on `batch` sequences of `length` tokens."""
     torch.manual_seed(0)
     model, tokens = Model(), torch.randint(VOCABULARY, (batch, length + 1))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
@@ -117,9 +117,9 @@ def main() -> None:
     with diopi_torch.watch(quiet=True) as watch:
         pending = -1
         while pending:
-            before = watch.counts.not_judged[NO_TIME]
+            not_judged_before = watch.counts.not_judged[NO_TIME]
             first.append(measure(step))
-            pending = watch.counts.not_judged[NO_TIME] - before
+            pending = watch.counts.not_judged[NO_TIME] - not_judged_before
         later = [measure(step) for _ in range(options.steps)]
     plain_again = [measure(step) for _ in range(options.steps)]
     unit = statistics.median(plain + plain_again)

@@ -1,4 +1,7 @@
-"""Object detection networks."""
+"""Object detection networks.
+
+Each public function builds a `Network`: a module with random weights, and a function that returns its training loss.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +62,9 @@ def retinanet() -> Network:
         logits, offsets = module(pixels)
         entropy = nn.functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
         matching = (logits.sigmoid() * targets + (1 - logits.sigmoid()) * (1 - targets)).detach()
-        found = targets.amax(-1) > 0
+        is_object = targets.amax(-1) > 0
         return ((1 - matching) ** 2 * entropy).sum() + nn.functional.smooth_l1_loss(
-            offsets[found], boxes[found], beta=0.1
+            offsets[is_object], boxes[is_object], beta=0.1
         )
 
     return Network(module, loss)
@@ -132,10 +135,10 @@ def yolo() -> Network:
     pixels, truth = images(96), torch.rand(2, 3, 85, 6, 6)
 
     def loss() -> Tensor:
-        found = module(pixels).unflatten(1, (3, 85))
-        center, size = found[:, :, :2].sigmoid(), found[:, :, 2:4].clamp(max=4).exp()
+        predictions = module(pixels).unflatten(1, (3, 85))
+        center, size = predictions[:, :, :2].sigmoid(), predictions[:, :, 2:4].clamp(max=4).exp()
         boxes = nn.functional.mse_loss(torch.cat([center, size], 2), truth[:, :, :4])
-        return boxes + nn.functional.binary_cross_entropy_with_logits(found[:, :, 4:], truth[:, :, 4:])
+        return boxes + nn.functional.binary_cross_entropy_with_logits(predictions[:, :, 4:], truth[:, :, 4:])
 
     return Network(module, loss)
 
@@ -152,8 +155,8 @@ def centernet() -> Network:
     pixels, heat = images(64), torch.rand(2, COCO, 8, 8)
 
     def loss() -> Tensor:
-        found = module(pixels).sigmoid().clamp(1e-4, 1 - 1e-4)
-        return -((1 - found) ** 2 * heat * found.log() + (1 - heat) ** 4 * found**2 * (1 - found).log()).mean()
+        scores = module(pixels).sigmoid().clamp(1e-4, 1 - 1e-4)
+        return -((1 - scores) ** 2 * heat * scores.log() + (1 - heat) ** 4 * scores**2 * (1 - scores).log()).mean()
 
     return Network(module, loss)
 

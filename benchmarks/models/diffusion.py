@@ -1,4 +1,7 @@
-"""Diffusion networks of `diffusers`, and the autoencoders that they use."""
+"""Diffusion networks of `diffusers`, and the autoencoders that they use.
+
+Each public function builds a `Network`: a module with random weights, and a function that returns its training loss.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,13 @@ from torch import nn
 
 
 def denoiser(module: nn.Module, noisy: torch.Tensor, **context: Any) -> Network:
-    """Return a network that predicts the noise in its input."""
+    """Return a network that predicts the noise in its input.
+
+    Args:
+        module: the denoising module.
+        noisy: the input, images with noise.
+        **context: the other arguments of the module, such as the time step.
+    """
     if hasattr(module, "set_attn_processor") and (processor := use_plain_attention(module)):
         module.set_attn_processor(processor)
 
@@ -21,7 +30,7 @@ def denoiser(module: nn.Module, noisy: torch.Tensor, **context: Any) -> Network:
 
 
 def use_plain_attention(module: nn.Module) -> Any:
-    """Use attention that is computed with products and softmax, if the network supports it."""
+    """Return the processor of attention by products and softmax; None if the network does not support it."""
     from diffusers.models.attention_processor import AttnProcessor, AttnProcessor2_0
 
     usual = all(isinstance(processor, AttnProcessor2_0) for processor in module.attn_processors.values())

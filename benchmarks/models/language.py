@@ -1,6 +1,8 @@
 """Language models, most of them from `transformers`.
 
 Each has the widths of its smallest published model, one or two layers, and a small vocabulary.
+
+Each public function builds a `Network`: a module with random weights, and a function that returns its training loss.
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ class Network:
     """A module, its loss for one batch, and the name of its optimizer.
 
     Attributes:
+        module: the module, with random weights.
         loss: returns the loss of a batch, whose entries it takes by name.
+        optimizer: the name of the optimizer, a key of `OPTIMIZERS`.
         batch: the batch; empty if the loss has a fixed batch.
     """
 
@@ -36,17 +38,24 @@ class Network:
 
 
 def images(size: int, batch: int = 2, channels: int = 3) -> Tensor:
-    """Return a batch of pictures of random pixels."""
+    """Return a batch of square pictures of random pixels: (batch, channels, size, size)."""
     return torch.randn(batch, channels, size, size)
 
 
 def tokens(vocabulary: int, length: int = 32, batch: int = 2) -> Tensor:
-    """Return a batch of sequences of random tokens."""
+    """Return a batch of sequences of `length` random tokens, numbers below `vocabulary`."""
     return torch.randint(vocabulary, (batch, length))
 
 
 def classifier(module: nn.Module, batch: Tensor, classes: int, **description: Any) -> Network:
-    """Return a network that classifies each input into one of `classes` classes."""
+    """Return a network that classifies each input into one of `classes` classes.
+
+    Args:
+        module: returns the logits of the classes.
+        batch: the inputs.
+        classes: the number of classes.
+        **description: further fields of `Network`.
+    """
     inputs = {"batch": batch, "targets": torch.randint(classes, (len(batch),))}
     return Network(
         module, lambda batch, targets: nn.functional.cross_entropy(module(batch), targets), batch=inputs, **description

@@ -1,4 +1,7 @@
-"""Recommendation networks: embedding tables of categories, and combinations of their rows. The tables are small."""
+"""Recommendation networks: embedding tables of categories, and combinations of their rows. The tables are small.
+
+Each public function builds a `Network`: a module with random weights, and a function that returns its training loss.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,13 @@ class Tables(zoo.EmbeddingTables):
 
 
 def click_predictor(module: nn.Module, *batch: Tensor, optimizer: str = "adam") -> Network:
-    """Return a network that predicts whether a user clicks."""
+    """Return a network that predicts whether a user clicks.
+
+    Args:
+        module: returns a logit for each user.
+        *batch: the arguments of the module.
+        optimizer: the name of the optimizer.
+    """
     clicked = torch.rand(BATCH).round()
     return Network(
         module, lambda: nn.functional.binary_cross_entropy_with_logits(module(*batch).flatten(), clicked), optimizer

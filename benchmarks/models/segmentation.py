@@ -1,4 +1,7 @@
-"""Segmentation networks, which classify each pixel or each point."""
+"""Segmentation networks, which classify each pixel or each point.
+
+Each public function builds a `Network`: a module with random weights, and a function that returns its training loss.
+"""
 
 from __future__ import annotations
 
@@ -98,8 +101,13 @@ def unet3d() -> Network:
     module, volume, truth = Volumes(), torch.randn(1, 1, 16, 24, 24), torch.rand(1, 3, 16, 24, 24).round()
 
     def loss() -> Tensor:
-        found = module(volume).sigmoid()
-        return 1 - (2 * (found * truth).sum((2, 3, 4)) / (found.sum((2, 3, 4)) + truth.sum((2, 3, 4)))).mean()
+        probabilities = module(volume).sigmoid()
+        return (
+            1
+            - (
+                2 * (probabilities * truth).sum((2, 3, 4)) / (probabilities.sum((2, 3, 4)) + truth.sum((2, 3, 4)))
+            ).mean()
+        )
 
     return Network(module, loss)
 

@@ -1,4 +1,7 @@
-"""Speech networks."""
+"""Networks that recognize, classify or separate speech and other sounds.
+
+Each public function builds a `Network`: a module with random weights, and a function that returns its training loss.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,9 @@ def whisper() -> Network:
         "encoder_attention_heads": 6,
         "decoder_attention_heads": 6,
     }
-    more = {"encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "max_source_positions": 50, "vocab_size": 2003}
+    limits = {"encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "max_source_positions": 50, "vocab_size": 2003}
     special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
-    config = WhisperConfig(**sizes, **more, **special)
+    config = WhisperConfig(**sizes, **limits, **special)
     spectrum, labels = torch.randn(2, 80, 100), torch.randint(2003, (2, 16))
     return transformers_network(WhisperForConditionalGeneration, config, input_features=spectrum, labels=labels)
 

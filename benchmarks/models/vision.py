@@ -1,4 +1,7 @@
-"""Networks that classify pictures, and related networks."""
+"""Networks that classify pictures, and related networks.
+
+Each public function builds a `Network`: a module with random weights, and a function that returns its training loss.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,14 @@ def head(channels: int) -> tuple[nn.Module, ...]:
 
 
 def bottleneck(inputs: int, width: int, stride: int, groups: int = 1) -> Residual:
-    """Return a bottleneck block of ResNet or ResNeXt."""
+    """Return a bottleneck block of ResNet or ResNeXt.
+
+    Args:
+        inputs: the number of input channels.
+        width: the number of channels in the block; the result has four times as many.
+        stride: the stride of the 3 × 3 convolution.
+        groups: the number of groups of channels of this convolution.
+    """
     last = nn.Sequential(nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width))
     branch = nn.Sequential(conv_norm(inputs, width, 1), conv_norm(width, width, 3, stride, groups), last)
     shortcut = nn.Sequential(nn.Conv2d(inputs, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
@@ -80,7 +90,15 @@ def alexnet() -> Network:
 def inverted_residual_block(
     inputs: int, outputs: int, stride: int, act: type[nn.Module], expansion: int = 6
 ) -> nn.Module:
-    """Return an inverted residual block of MobileNetV2 (Sandler et al. 2018)."""
+    """Return an inverted residual block of MobileNetV2 (Sandler et al. 2018).
+
+    Args:
+        inputs: the number of input channels.
+        outputs: the number of output channels.
+        stride: the stride of the depthwise convolution.
+        act: the class of the activation.
+        expansion: the number of channels in the block for each input channel.
+    """
     inner = inputs * expansion
     last = nn.Sequential(nn.Conv2d(inner, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
     branch = nn.Sequential(conv_norm(inputs, inner, 1, act=act), conv_norm(inner, inner, 3, stride, inner, act), last)
@@ -181,8 +199,8 @@ def squeezenet() -> Network:
 
     def fire(inputs: int, squeeze: int, expand: int) -> nn.Sequential:
         squeezed = (nn.Conv2d(inputs, squeeze, 1), nn.ReLU(inplace=True))
-        wide = ConcatenatedBranches(nn.Conv2d(squeeze, expand, 1), nn.Conv2d(squeeze, expand, 3, padding=1))
-        return nn.Sequential(*squeezed, wide, nn.ReLU(inplace=True))
+        branches = ConcatenatedBranches(nn.Conv2d(squeeze, expand, 1), nn.Conv2d(squeeze, expand, 3, padding=1))
+        return nn.Sequential(*squeezed, branches, nn.ReLU(inplace=True))
 
     stem = (nn.Conv2d(3, 64, 3, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, ceil_mode=True))
     fires = (fire(64, 16, 64), fire(128, 32, 128), nn.MaxPool2d(3, 2, ceil_mode=True), fire(256, 48, 192))

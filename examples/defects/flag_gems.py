@@ -1,4 +1,7 @@
-"""Defects of FlagGems, whose kernels Triton's interpreter runs on the CPU."""
+"""Defects of FlagGems, whose kernels Triton's interpreter runs on the CPU.
+
+Each function returns the actual result of a call; its decorator states the call and the expected result.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ def flag_gems(name: str, *operands: Any) -> Array:
 
     function = getattr(import_for_cpu(), name)
     result = function(*[torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in operands])
-    found: Array = (result[0] if isinstance(result, tuple) else result).numpy()
-    return found
+    values: Array = (result[0] if isinstance(result, tuple) else result).numpy()
+    return values
 
 
 @register_defect(FLAG_GEMS, "relu of NaN", float32([nan]), "torch.relu: max(0, x), which is NaN for NaN in PyTorch")

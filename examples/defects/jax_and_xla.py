@@ -1,4 +1,7 @@
-"""Defects of JAX and of XLA on the CPU."""
+"""Defects of JAX and of XLA on the CPU.
+
+Each function returns the actual result of a call; its decorator states the call and the expected result.
+"""
 
 from __future__ import annotations
 

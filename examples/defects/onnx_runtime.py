@@ -1,4 +1,7 @@
-"""Defects of ONNX Runtime, in models of one node."""
+"""Defects of ONNX Runtime, in models of one node.
+
+Each function returns the actual result of a call; its decorator states the call and the expected result.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Defects of PyTorch on the CPU, and of oneDNN as PyTorch's wheels contain it."""
+"""Defects of PyTorch on the CPU, and of oneDNN as PyTorch's wheels contain it.
+
+Each function returns the actual result of a call; its decorator states the call and the expected result.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ def find_onednn_version() -> str:
     """Return the version of oneDNN in PyTorch."""
     import torch
 
-    found = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())
-    return found[1] if found else "of an unknown version"
+    match = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())
+    return match[1] if match else "of an unknown version"
 
 
 PYTORCH = Library("PyTorch on the CPU", ("torch",))

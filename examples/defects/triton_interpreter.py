@@ -1,4 +1,7 @@
-"""Defects of Triton's interpreter."""
+"""Defects of Triton's interpreter.
+
+Each function returns the actual result of a call; its decorator states the call and the expected result.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,14 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class DetectedObject:
-    """An object: the index of its picture, its corners relative to the picture, the detector's score, and its class."""
+    """An object that the engines have detected.
+
+    Attributes:
+        picture: the index of the picture.
+        box: the corners relative to the picture: left, top, right, bottom.
+        score: the score of the detector.
+        label: the index of the class.
+    """
 
     picture: int
     box: Array
@@ -41,7 +48,7 @@ class DetectedObject:
 
 
 def backbone(kernels: Sequence[Any], x: Any) -> Any:
-    """Apply convolutions with ReLU; each halves the height and the width."""
+    """Return feature maps of pictures: convolutions with ReLU, each of which halves the height and the width."""
     for kernel in kernels:
         x = jax.nn.relu(jax.lax.conv(x, kernel, (2, 2), "SAME"))
     return x
@@ -64,7 +71,7 @@ def classifier(weights: Any, crops: Any) -> Any:
 
 
 def engines() -> list[Engine]:
-    """Compile and link the detector and the classifier."""
+    """Return the linked engines of the detector and the classifier."""
     rng = np.random.default_rng(0)
 
     def random_weights(*shape: int) -> Array:

@@ -153,13 +153,13 @@ class LogicalOperators(interpreter.ASTTransformer):
 
     @override
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """Rewrite the expression of an assignment, which the interpreter's rewriter leaves as it is."""
+        """Return an assignment with its expression rewritten, which the interpreter's rewriter leaves as it is."""
         node.value = self.visit(node.value)
         return super().visit_Assign(node)
 
     @override
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """Replace `a and b` by `combine_and(a, lambda: b)`, and `or` likewise."""
+        """Return `combine_and(a, lambda: b)` for `a and b`, and likewise for `or`."""
         self.generic_visit(node)
         name = "combine_and" if isinstance(node.op, ast.And) else "combine_or"
         combined, *later_values = node.values

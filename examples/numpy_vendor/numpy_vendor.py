@@ -47,7 +47,7 @@ class HostDevice:
         del self._memory[address]
 
     def stream_create(self) -> int:
-        """Create a queue of work. The work on a stream is executed in order; different streams are independent."""
+        """Return the handle of a new queue of work. A stream executes its work in order; streams are independent."""
         return next(self._numbers)
 
     def stream_destroy(self, stream: int) -> None:

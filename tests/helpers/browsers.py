@@ -74,7 +74,14 @@ def open_page(driver: Any, file: Path, view: str = "") -> None:
 
 
 def resize(driver: Any, width: int, height: int, *, scale: float = 1) -> None:
-    """Emulate a screen of this size in CSS pixels, because a real window can't be narrower than 500 pixels."""
+    """Emulate a screen of this size, because a real window can't be narrower than 500 pixels.
+
+    Args:
+        driver: the browser.
+        width: the width in CSS pixels.
+        height: the height in CSS pixels.
+        scale: the number of device pixels per CSS pixel.
+    """
     metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 

@@ -77,8 +77,8 @@ def local_cluster(folder: Path, workers: int, **environment: str) -> Iterator[Lo
 
 def address_in(log: Path) -> str:
     """Return the address that a scheduler has written to its log; empty if the log has none yet."""
-    found = [line for line in log.read_text().splitlines() if "Scheduler at:" in line]
-    return found[0].split()[-1] if found else ""
+    lines = [line for line in log.read_text().splitlines() if "Scheduler at:" in line]
+    return lines[0].split()[-1] if lines else ""
 
 
 def wait_until(condition: Callable[[], T], seconds: float = 120) -> T:

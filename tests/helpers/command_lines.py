@@ -45,10 +45,10 @@ def parse(words: str) -> None:
     for word in filter(FILE.fullmatch, options):
         Path(word).parent.mkdir(parents=True, exist_ok=True)
         Path(word).write_text(CONTENT.get(Path(word).suffix, ""))
-    found = main.get_command(click.Context(main), command)
-    if found is None:
+    subcommand = main.get_command(click.Context(main), command)
+    if subcommand is None:
         raise click.UsageError(f"no such command: {command}")
     try:
-        found.make_context(command, options)
+        subcommand.make_context(command, options)
     except click.exceptions.Exit as ended:  # --help
         assert ended.exit_code == 0

@@ -23,9 +23,9 @@ def run_here(*arguments: object, **environment: str) -> CompletedProcess[str]:
     words = list(map(str, arguments))
     folder = os.getcwd()
     try:
-        done = CliRunner().invoke(main, words, env={"XDG_STATE_HOME": tempfile.gettempdir(), **environment})
+        result = CliRunner().invoke(main, words, env={"XDG_STATE_HOME": tempfile.gettempdir(), **environment})
     finally:
         os.chdir(folder)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return CompletedProcess(words, result.exit_code, result.stdout, result.stderr)

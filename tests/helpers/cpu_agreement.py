@@ -28,11 +28,11 @@ def outcome(program: Callable[[str], Any], device: str) -> Any:
 
 def assert_agrees_with_cpu(program: Callable[[str], Any]) -> None:
     """Assert that a program returns the same on the device as on the CPU, or raises an exception of the same type."""
-    expected, found = outcome(program, "cpu"), outcome(program, "diopi")
-    if isinstance(expected, Exception) or isinstance(found, Exception):
-        assert type(found) is type(expected), f"the device: {found!r}; the CPU: {expected!r}"
+    expected, actual = outcome(program, "cpu"), outcome(program, "diopi")
+    if isinstance(expected, Exception) or isinstance(actual, Exception):
+        assert type(actual) is type(expected), f"the device: {actual!r}; the CPU: {expected!r}"
     else:
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
 
 
 def ascending(*shape: int, device: str) -> Any:

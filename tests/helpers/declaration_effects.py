@@ -213,7 +213,7 @@ def called_operators(function: str) -> Set[str]:
 
 
 def run_once(vendor: BaseVendor, device: Device, case: BaselineCase) -> Outcome:
-    """Run a case with a single call, without the further calls of a case of level smoke."""
+    """Return the outcome of a case with a single call, without the further calls of a case of level smoke."""
     return run_case(vendor, device, replace(case, smoke=False))
 
 
@@ -247,8 +247,8 @@ def find_diagnoses(records: Sequence[CaseRecord]) -> dict[str, Set[str]]:
 
 def find_undeclared_fields(vendor: BaseVendor) -> list[str]:
     """Return the fields of a declaration that the fingerprint of a vendor contradicts if it declares nothing."""
-    found = find_contradictions(measure_numerics(vendor), IEEE)
-    return sorted({contradiction.field for contradiction in found if contradiction.is_undeclared})
+    contradictions = find_contradictions(measure_numerics(vendor), IEEE)
+    return sorted({contradiction.field for contradiction in contradictions if contradiction.is_undeclared})
 
 
 @lru_cache(maxsize=1)  # all vendors run the mutants of a function before those of the next function

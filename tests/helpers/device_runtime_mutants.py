@@ -65,7 +65,15 @@ def build_mutant(
 
 
 def _mutant(name: str, file: str, old: str, new: str, detected_by: str) -> RuntimeMutant:
-    """Return a mutant with one edit."""
+    """Return a mutant with one edit.
+
+    Args:
+        name: the name of the mutant.
+        file: the source file.
+        old: the text that the edit replaces.
+        new: the new text.
+        detected_by: the case that must detect the mutant.
+    """
     return RuntimeMutant(name=name, file=file, edits=[(old, new)], detected_by=detected_by)
 
 

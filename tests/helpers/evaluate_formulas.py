@@ -139,9 +139,11 @@ def evaluate_formula(
         for s in statements
         if isinstance(s, (ast.Assign, ast.AugAssign))
     }
-    known = {n: value for n, value in expected.items() if n not in {*assigned, *arguments} and value is not None}
+    known_results = {
+        n: value for n, value in expected.items() if n not in {*assigned, *arguments} and value is not None
+    }
     shapes = {name: np.shape(value) for name, value in expected.items() if not isinstance(value, (list, type(None)))}
-    state = _State({**arguments, **known}, shapes, _index_names(statements, {*arguments, *expected}))
+    state = _State({**arguments, **known_results}, shapes, _index_names(statements, {*arguments, *expected}))
     with np.errstate(all="ignore"):
         for statement in statements:
             state.run(statement)
@@ -149,7 +151,7 @@ def evaluate_formula(
 
 
 def _index_names(statements: Sequence[ast.stmt], known: set[str]) -> set[str]:
-    """Return the names that are index variables: those that nothing defines."""
+    """Return the names that are index variables: those that neither the statements nor `known` define."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
     assigned = {
         name.id
@@ -301,8 +303,8 @@ class _State:
         for node in ast.walk(value):
             if isinstance(node, ast.Compare) and isinstance(node.ops[-1], ast.Lt):
                 self._limit_by_condition(node)
-        if missing := set(self._axes) - set(self._ranges):
-            raise AssertionError(f"the range of {sorted(missing)} is not known")
+        if axes_without_range := set(self._axes) - set(self._ranges):
+            raise AssertionError(f"the range of {sorted(axes_without_range)} is not known")
         if math.prod(self._ranges[axis] for axis in self._axes) > MAX_ELEMENTS:
             raise NotApplicableError("too large")
 

@@ -56,8 +56,8 @@ def main() -> None:
     for host_addressable in (True, False):
         vendor = AlteredVendor(host_addressable=host_addressable)
         active = backend._backend = backend.Backend(vendor)
-        for actual, wanted in zip([*train("diopi"), *write_through_views("diopi")], expected, strict=True):
-            torch.testing.assert_close(actual, wanted, rtol=0, atol=0)
+        for actual, expected_tensor in zip([*train("diopi"), *write_through_views("diopi")], expected, strict=True):
+            torch.testing.assert_close(actual, expected_tensor, rtol=0, atol=0)
         called |= set(vendor.called)
         active.close()
     print(*sorted(called), len(diopi_torch.fallbacks()) > 20)

@@ -36,7 +36,7 @@ class FaultyVendor(StubVendor):
         self._corrupt = corrupt
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Write the expected results, then corrupt the call."""
+        """Write the expected results, then corrupt the call, and return the error code."""
         super().call(name, context, *arguments)
         names = [parameter.name for parameter in lookup(name).parameters[1:]]
         error_code = self._corrupt(dict(zip(names, arguments, strict=True)))

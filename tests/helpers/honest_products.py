@@ -29,7 +29,10 @@ Change = Callable[[Array], Array]
 
 
 def round_significand(numbers: Array, bits: int) -> Array:
-    """Round float32 numbers to a number of significant bits, ties to even; round both parts of complex numbers."""
+    """Return float32 numbers rounded to a number of significant bits, ties to even.
+
+    Both parts of complex numbers are rounded.
+    """
     if np.iscomplexobj(numbers):
         return round_significand(numbers.real, bits) + np.complex64(1j) * round_significand(numbers.imag, bits)
     dropped = 24 - bits
@@ -40,7 +43,7 @@ def round_significand(numbers: Array, bits: int) -> Array:
 
 
 def to_tf32(numbers: Array) -> Array:
-    """Round numbers to TF32, both parts of complex numbers."""
+    """Return numbers rounded to TF32; both parts of complex numbers are rounded."""
     return round_significand(numbers, 11)
 
 

@@ -12,7 +12,7 @@ STATUS_WITHOUT_INTERRUPT = 3
 
 
 def build_host_process(folder: Path) -> Path:
-    """Build the program in `folder`; skip the test if this Python has no shared library that a program can load."""
+    """Return the path of the program, built in `folder`; skip the test if this Python has no shared library."""
     require_shared_python()
     source = VENDORS / "host_process" / "host_process.c"
     return build(folder / "host_process", "c", [source], "-ldl")
@@ -20,9 +20,9 @@ def build_host_process(folder: Path) -> Path:
 
 def changed_settings(program: Path, library: Path, function: str) -> list[str]:
     """Return a line for each setting of the process that the first call, of `function`, changed."""
-    done = _run(program, library, function, "compare")
-    assert done.returncode == STATUS_WITHOUT_INTERRUPT, done.stderr
-    return done.stdout.splitlines()
+    process = _run(program, library, function, "compare")
+    assert process.returncode == STATUS_WITHOUT_INTERRUPT, process.stderr
+    return process.stdout.splitlines()
 
 
 def is_ended_by_interrupt(program: Path, library: Path, function: str) -> bool:
@@ -31,7 +31,7 @@ def is_ended_by_interrupt(program: Path, library: Path, function: str) -> bool:
 
 
 def _run(program: Path, library: Path, function: str, command: str) -> subprocess.CompletedProcess[str]:
-    """Run the program without the variables of the environment that configure Python."""
+    """Return the ended process of the program, run without the variables that configure Python."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return subprocess.run(
         [program, library, function, command], capture_output=True, text=True, timeout=120, env=environment

@@ -105,7 +105,7 @@ def _normalize_rms(x: Array, scale: Array) -> Array:
 
 
 def _rotate(x: Array, position: int) -> Array:
-    """Apply the rotary embedding to a query or key: rotate each pair of numbers by the angle of the position."""
+    """Return a query or key after the rotary embedding, which rotates each pair of numbers by the position's angle."""
     angles = position * THETA ** (-np.arange(0, SIZE, 2) / SIZE)
     pairs = (x[0::2] + 1j * x[1::2]) * np.exp(1j * angles)
     return np.stack([pairs.real, pairs.imag], -1).reshape(-1)
@@ -154,7 +154,7 @@ def _adjust_logits(raw: Array, tokens: list[int]) -> Array:
     return row
 
 
-def _sample_token(row: Array, number: float, way: str) -> int:
+def _sample_token(row: Array, number: float, method: str) -> int:
     """Sample a token from adjusted logits by adding probabilities in descending order.
 
     Args:
@@ -168,7 +168,7 @@ def _sample_token(row: Array, number: float, way: str) -> int:
     """
     order = np.argsort(-row)
     shares = np.exp(row[order] - row[order[0]])
-    if way == "top-k":
+    if method == "top-k":
         shares = shares[:TOP_K] / shares[:TOP_K].sum()
     else:
         shares = shares / (shares.sum() + 1e-6)
@@ -177,7 +177,7 @@ def _sample_token(row: Array, number: float, way: str) -> int:
     return int(order[np.argmax(np.cumsum(shares) >= number * TOP_P)])
 
 
-def decode(numbers: Callable[[int], Array], way: str) -> Array:
+def decode(numbers: Callable[[int], Array], method: str) -> Array:
     """Decode all sequences until each has ended.
 
     Args:
@@ -194,7 +194,7 @@ def decode(numbers: Callable[[int], Array], way: str) -> Array:
             token = (
                 END
                 if ended[b]
-                else _sample_token(_adjust_logits(logits(np.array(sequence)), sequence), random_numbers[b], way)
+                else _sample_token(_adjust_logits(logits(np.array(sequence)), sequence), random_numbers[b], method)
             )
             sequence.append(token)
             ended[b] |= token == END or any(sequence[-len(word) :] == word for word in STOP) or step >= LIMITS[b]

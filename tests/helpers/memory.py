@@ -20,9 +20,9 @@ def shape(*sizes: int, dtype: Any = np.float32) -> jax.ShapeDtypeStruct:
 def assert_little_memory(function: Callable[..., Any], *arrays: Any) -> None:
     """Assert that the compiled function needs at most `MAX_RATIO` times the memory of its arrays."""
     with jax.enable_x64(True):
-        used = jax.jit(function).lower(*arrays).compile().memory_analysis()
-    assert used is not None
-    argument_bytes = used.argument_size_in_bytes + used.output_size_in_bytes
-    assert used.temp_size_in_bytes + argument_bytes <= MAX_RATIO * argument_bytes, (
-        f"{used.temp_size_in_bytes} bytes beside {argument_bytes}"
+        memory = jax.jit(function).lower(*arrays).compile().memory_analysis()
+    assert memory is not None
+    argument_bytes = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    assert memory.temp_size_in_bytes + argument_bytes <= MAX_RATIO * argument_bytes, (
+        f"{memory.temp_size_in_bytes} bytes beside {argument_bytes}"
     )

@@ -2,6 +2,8 @@
 
 A negative test calls a function with invalid arguments. A vendor must return an error code with a reason, and change
 no tensor. `refuses`, which tests compare the others with, does so.
+
+Each function of arguments and results is the behavior of one vendor; it returns the error code and its text.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A form is a property of the tensors that PyTorch's own samples of arguments lack: their memory layout, a lazy
 conjugation, or memory that two arguments share. `FORMS` has all of them.
+
+The functions that call an operator in a form return its result, or the memory that it has changed.
 """
 
 from __future__ import annotations
@@ -237,15 +239,15 @@ def _compare(form: str, operator: Any, sample: Any) -> str | None:
         _outcome(form, operator, sample, "cpu", 0),
         _outcome(form, operator, sample, "cpu", 1),
     )
-    found = _outcome(form, operator, sample, "diopi", 0)
-    if isinstance(expected, Exception) or isinstance(found, Exception):
-        agrees = isinstance(found, type(expected)) and isinstance(expected, type(found))
-        return None if agrees else f"the device: {_text(found)}; the CPU: {_text(expected)}"
+    actual = _outcome(form, operator, sample, "diopi", 0)
+    if isinstance(expected, Exception) or isinstance(actual, Exception):
+        agrees = isinstance(actual, type(expected)) and isinstance(expected, type(actual))
+        return None if agrees else f"the device: {_text(actual)}; the CPU: {_text(expected)}"
     if not FORMS[form].has_values:
         return None
     if operator.name.startswith(ANY_VALUES) or _difference(expected_with_other_seed, expected):
-        return None if _descriptions(found) == _descriptions(expected) else "shapes or element types differ"
-    return _difference(found, expected)
+        return None if _descriptions(actual) == _descriptions(expected) else "shapes or element types differ"
+    return _difference(actual, expected)
 
 
 def _text(outcome: Any) -> str:
@@ -268,11 +270,11 @@ def _descriptions(value: Any) -> list[Any]:
     return [(tensor.shape, tensor.dtype) for tensor in tensors_of(value)]
 
 
-def _difference(found: Any, expected: Any) -> str | None:
+def _difference(actual: Any, expected: Any) -> str | None:
     """Return how two results differ; None if they are equal within the tolerance."""
     try:
         torch.testing.assert_close(
-            map_tensors(lambda tensor: tensor.detach().cpu(), found),
+            map_tensors(lambda tensor: tensor.detach().cpu(), actual),
             map_tensors(lambda tensor: tensor.detach(), expected),
             rtol=TOLERANCE,
             atol=TOLERANCE,

@@ -1,4 +1,8 @@
-"""Faults in operators of PyTorch, each for one operator, one element type and one shape, on any device."""
+"""Faults in operators of PyTorch, each for one operator, one element type and one shape, on any device.
+
+A fault receives the function that computes the correct result, and the arguments of the operator. It returns the
+incorrect result.
+"""
 
 from __future__ import annotations
 
@@ -111,8 +115,8 @@ def _last_gradient_of_equal_indices(compute: Callable[[], Any], args: Sequence[A
 
 def _second_best_first(compute: Callable[[], Any], args: Sequence[Any]) -> Any:
     """Return the indices of the two largest elements in the wrong order."""
-    found, indices = compute()
-    return found, torch.cat([indices[:, 1:2], indices[:, :1], indices[:, 2:]], 1)
+    values, indices = compute()
+    return values, torch.cat([indices[:, 1:2], indices[:, :1], indices[:, 2:]], 1)
 
 
 F32, BF16 = torch.float32, torch.bfloat16

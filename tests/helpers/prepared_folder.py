@@ -225,9 +225,9 @@ def environment_of(folder: Path) -> Mapping[str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     python_path = os.pathsep.join([str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
     settings = {"HOME": folder, "XDG_CACHE_HOME": folder / "cache", "XDG_STATE_HOME": folder / "state"}
-    more = {"PATH": path, "PYTHONPATH": python_path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    variables = {"PATH": path, "PYTHONPATH": python_path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return {**inherited, **{name: str(value) for name, value in settings.items()}, **more}
+    return {**inherited, **{name: str(value) for name, value in settings.items()}, **variables}
 
 
 def execute(command: str, folder: Path, status: int | None = 0) -> str:
@@ -242,9 +242,9 @@ def execute(command: str, folder: Path, status: int | None = 0) -> str:
         The standard output, then the standard error.
     """
     words: Sequence[str] = ["bash", "-o", "pipefail", "-c", command]
-    done = subprocess.run(
+    process = subprocess.run(
         words, cwd=folder, env=environment_of(folder), capture_output=True, text=True, timeout=1800, check=False
     )
-    output = done.stdout + done.stderr
-    assert status is None or done.returncode == status, f"{command}: status {done.returncode}\n{output}"
+    output = process.stdout + process.stderr
+    assert status is None or process.returncode == status, f"{command}: status {process.returncode}\n{output}"
     return output

@@ -35,5 +35,5 @@ def compile_object(source: Path, folder: Path) -> Path:
 
 def run_quietly(command: Sequence[str]) -> None:
     """Run a command; fail with its output if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr

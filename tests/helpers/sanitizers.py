@@ -38,9 +38,9 @@ def find_obstacle(flags: Sequence[str]) -> str:
         source, program = Path(folder, "nothing.c"), Path(folder, "nothing")
         source.write_text("int main(void) { return 0; }\n")
         for step, command in (("build", ["cc", *flags, source, "-o", program]), ("run", [program])):
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                return f"cc can't {step} programs with {' '.join(flags)}: {done.stderr.strip()[:300]}"
+            process = subprocess.run(command, capture_output=True, text=True)
+            if process.returncode:
+                return f"cc can't {step} programs with {' '.join(flags)}: {process.stderr.strip()[:300]}"
     return ""
 
 
@@ -53,6 +53,6 @@ def require(flags: Sequence[str]) -> None:
 def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> str:
     """Return the output of `command`; fail the test if a sanitizer finds an error."""
     variables = {**os.environ, **OPTIONS, **(environment or {})}
-    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300)
-    assert done.returncode == 0, f"{done.returncode}: {done.stdout[-2000:]}{done.stderr[:8000]}"
-    return done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300)
+    assert process.returncode == 0, f"{process.returncode}: {process.stdout[-2000:]}{process.stderr[:8000]}"
+    return process.stdout

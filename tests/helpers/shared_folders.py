@@ -36,12 +36,12 @@ def fill_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path],
         The folder, which tests must not change.
     """
     root = session_folder(factory)
-    done = root / f"{name}.done"
+    marker = root / f"{name}.done"
     with open(root / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         folder = root / name
-        if not done.exists():
+        if not marker.exists():
             folder.mkdir(exist_ok=True)
             fill(folder)
-            done.touch()
+            marker.touch()
     return folder

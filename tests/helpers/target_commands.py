@@ -25,13 +25,13 @@ FUNCTIONS_IN_C = (
 
 def diopi_test(*words: object, folder: Path, status: int | None = None, **variables: str) -> str:
     """Run `diopi-test` with its state in a folder, and return the output; assert the exit status unless it is None."""
-    done = commands.run_here(*words, XDG_STATE_HOME=str(folder), **variables)
-    assert status is None or done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    result = commands.run_here(*words, XDG_STATE_HOME=str(folder), **variables)
+    assert status is None or result.returncode == status, result.stdout + result.stderr
+    return result.stdout + result.stderr
 
 
 def bundle(folder: Path, *words: object) -> Path:
-    """Write a bundle of the selected smoke cases."""
+    """Return the path of a bundle of the selected smoke cases; `words` are further options."""
     path = folder / "cases.diopi"
     diopi_test("bundle", "--data", BASELINE, "--output", path, *words, folder=folder, status=0)
     return path
@@ -67,15 +67,15 @@ def shared_bundles(factory: pytest.TempPathFactory) -> Bundles:
 
 def run_runner(runner: Path, *words: object, status: int | None = 0, **variables: str) -> str:
     """Run the runner, and return what it prints; assert the exit status unless it is None."""
-    done = subprocess.run(
+    process = subprocess.run(
         [str(runner), *map(str, words)],
         capture_output=True,
         text=True,
         timeout=1800,
         env={**os.environ, **variables},
     )
-    assert status is None or done.returncode == status, (done.returncode, done.stdout + done.stderr)
-    return done.stdout + done.stderr
+    assert status is None or process.returncode == status, (process.returncode, process.stdout + process.stderr)
+    return process.stdout + process.stderr
 
 
 def evaluate(folder: Path, cases: Path, results: Path, *words: object) -> Mapping[str, Mapping[str, Any]]:
@@ -113,14 +113,16 @@ def compare_findings(folder: Path, fields: Sequence[str] = COMPARED) -> None:
         fields: The fields of a case that must be equal.
     """
     direct, evaluated = (read_report(folder / name) for name in ("direct.json", "evaluated.json"))
-    cases, found = ({case["id"]: case for case in report["cases"]} for report in (direct, evaluated))
-    assert cases.keys() == found.keys()
+    cases, evaluated_cases = ({case["id"]: case for case in report["cases"]} for report in (direct, evaluated))
+    assert cases.keys() == evaluated_cases.keys()
     for name, case in cases.items():
         if name.startswith(NOT_ON_TARGETS):
-            assert found[name]["verdict"] in ("not_run", "not_implemented"), name
+            assert evaluated_cases[name]["verdict"] in ("not_run", "not_implemented"), name
             continue
         expected = {**case, "message": without_output(case["message"])}
-        assert {key: expected.get(key) for key in fields} == {key: found[name].get(key) for key in fields}, name
+        assert {key: expected.get(key) for key in fields} == {key: evaluated_cases[name].get(key) for key in fields}, (
+            name
+        )
     assert describe_causes(direct) == describe_causes(evaluated)
 
 

@@ -29,20 +29,30 @@ def require_shared_python() -> None:
 
 
 def build(target: Path, language: str, sources: Sequence[Path], *flags: str) -> Path:
-    """Compile and link `sources` into `target`: a library if its suffix is .so; skip the test without a compiler."""
+    """Compile and link sources; skip the test without a compiler.
+
+    Args:
+        target: the file to build: a library if its suffix is .so, else a program.
+        language: `c` or `c++`.
+        sources: the source files.
+        *flags: further options of the compiler.
+
+    Returns:
+        The target.
+    """
     compiler, standard, kind = _COMPILERS[language]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no compiler {compiler} here")
     shared = ["-shared", "-fPIC"] if target.suffix == ".so" else []
     command = [compiler, standard, "-D_GNU_SOURCE", *WARNINGS, *shared, f"-I{headers.INCLUDE_DIR}", "-o"]
     files = [kind, *map(str, sources), "-xnone"]
-    done = subprocess.run([*command, str(target), *files, *flags, "-pthread", "-lm"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([*command, str(target), *files, *flags, "-pthread", "-lm"], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     return target
 
 
 def library(folder: Path, source: str, *flags: str) -> Path:
-    """Compile a vendor library from one C file with this text."""
+    """Return the path of a vendor library that is compiled from one C file with this text."""
     file = folder / "vendor.c"
     file.write_text(source)
     return build(folder / "libdiopi_impl.so", "c", [file], *flags)

@@ -45,7 +45,7 @@ MAX_ERROR_FACTOR = 8
 
 
 def trial(function: Callable[[int], None]) -> Callable[[int], None]:
-    """Register a function as a trial; use as a decorator."""
+    """Return a function unchanged, after registering it as a trial; use as a decorator."""
     TRIALS[function.__name__] = function
     return function
 
@@ -252,10 +252,10 @@ def assert_training_agrees(losses: list[torch.Tensor], parameters: dict[str, tor
     cpu_values = [*train(cpu, make_batch(0), make_batch(1)), *cpu.state_dict().values()]
     for loss in losses:
         dist.all_reduce(loss, op=dist.ReduceOp.AVG)
-    for true, near, found in zip(wanted, cpu_values, [*losses, *parameters.values()], strict=True):
+    for true, cpu_value, actual in zip(wanted, cpu_values, [*losses, *parameters.values()], strict=True):
         ulp = torch.finfo(torch.float32).eps * true.abs().max()
-        error = (found.cpu().double() - true).abs().max()
-        assert error <= MAX_ERROR_FACTOR * max((near - true).abs().max(), ulp), (error, true.shape)
+        error = (actual.cpu().double() - true).abs().max()
+        assert error <= MAX_ERROR_FACTOR * max((cpu_value - true).abs().max(), ulp), (error, true.shape)
     assert diopi_torch.fallbacks() == {}, diopi_torch.fallbacks()
 
 

@@ -53,7 +53,10 @@ RoundFactor = Callable[[Tensor], Tensor]
 
 
 def _by_winograd(size: int, round_factor: RoundFactor, x: Tensor, w: Tensor) -> Tensor:
-    """Convolve padded images x (N, C, H, W) with kernels w (O, C, 3, 3) by F(size × size, 3 × 3), without groups."""
+    """Return the convolution of padded images x (N, C, H, W) and kernels w (O, C, 3, 3) by F(size × size, 3 × 3).
+
+    There is one group. `round_factor` rounds the factors of the products.
+    """
     image, kernel, result = (torch.tensor(matrix, dtype=torch.float32) for matrix in _WINOGRAD[size])
     tile = size + 2
     rows, columns = (-(-(length - 2) // size) for length in x.shape[-2:])
@@ -66,7 +69,7 @@ def _by_winograd(size: int, round_factor: RoundFactor, x: Tensor, w: Tensor) -> 
 
 
 def _by_fft(x: Tensor, w: Tensor) -> Tensor:
-    """Convolve padded images x (N, C, H, W) with kernels w (O, C, kH, kW) by the fast Fourier transform, ungrouped."""
+    """Return the convolution of padded images x (N, C, H, W) and kernels w (O, C, kH, kW) by Fourier transforms."""
     sizes = list(x.shape[-2:])
     # below autograd, arithmetic on a lazily conjugated tensor would ignore the conjugation
     kernel = torch.fft.rfft2(w, s=sizes).conj_physical()

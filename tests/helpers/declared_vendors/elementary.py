@@ -52,7 +52,18 @@ def compositions() -> dict[str, Callable[..., Any]]:
 
 
 def _compute_inexactly(name: str, bounds: Sequence[ErrorBound], func: Any, *operands: Any, **keywords: Any) -> Any:
-    """Compute a function and add errors as large as the bounds permit."""
+    """Return the result of a function with errors as large as the bounds permit.
+
+    Args:
+        name: the name of the function, a key of `FUNCTIONS`.
+        bounds: the error bounds.
+        func: the operator of PyTorch.
+        *operands: the operands.
+        **keywords: the keyword arguments.
+
+    Returns:
+        The result.
+    """
     exact = func(*operands, **keywords)
     # PyTorch copies the base for the exponent 1, and multiplies for the exponent 2
     if name == "pow" and not isinstance(operands[1], Tensor) and operands[1] in (1, 2):
@@ -60,9 +71,11 @@ def _compute_inexactly(name: str, bounds: Sequence[ErrorBound], func: Any, *oper
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if exact.dtype not in (torch.float32, torch.float16, torch.bfloat16) or keywords.get("rounding_mode"):
         return exact
-    wide = [operand.double() if isinstance(operand, Tensor) else operand for operand in operands]
-    truth = FUNCTIONS[name](*wide)
-    argument = wide[-1] if name == "divide" and isinstance(wide[-1], Tensor) else tensors[0].double()
+    double_operands = [operand.double() if isinstance(operand, Tensor) else operand for operand in operands]
+    truth = FUNCTIONS[name](*double_operands)
+    argument = (
+        double_operands[-1] if name == "divide" and isinstance(double_operands[-1], Tensor) else tensors[0].double()
+    )
     error = _largest_errors(bounds, argument.expand(truth.shape), truth) * _scramble(truth)
     result = (truth + error).float().to(exact.dtype)
     is_ordinary = torch.isfinite(exact) & (truth != 0) & torch.isfinite(result) & (error != 0)
@@ -114,7 +127,18 @@ def flush_replacements(replacements: Replacements, *, arguments: bool) -> dict[s
 def _compute_flushing(
     arguments: bool, replacement: Replacement | None, func: Any, *operands: Any, **keywords: Any
 ) -> Any:
-    """Compute a function and flush subnormal results, and optionally arguments, to zero."""
+    """Return the result of a function with subnormal numbers flushed to zero.
+
+    Args:
+        arguments: whether subnormal arguments are flushed, too.
+        replacement: computes the function instead of PyTorch; None for PyTorch.
+        func: the operator of PyTorch.
+        *operands: the operands.
+        **keywords: the keyword arguments.
+
+    Returns:
+        The result.
+    """
     compute = partial(replacement, func) if replacement else func
     values = [flush_to_zero(operand) for operand in operands] if arguments else operands
     return flush_to_zero(compute(*values, **keywords))

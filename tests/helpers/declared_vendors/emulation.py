@@ -125,7 +125,7 @@ class EmulatedVendor(BaseVendor):
         return self._torch_cpu.has(name)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Call a function of torch_cpu with the replacements."""
+        """Return the error code of a function of torch_cpu, called with the replacements."""
         if any(isinstance(value, lib_rt.Tensor) and value.dtype in self._unchanged for value in arguments):
             with sdpa_kernel([SDPBackend.MATH]):
                 return self._torch_cpu.call(name, context, *arguments)
@@ -137,5 +137,5 @@ class EmulatedVendor(BaseVendor):
         return self._torch_cpu.last_error()
 
     def open_device(self) -> Device:
-        """Open a device of torch_cpu."""
+        """Return a device of torch_cpu."""
         return self._torch_cpu.open_device()

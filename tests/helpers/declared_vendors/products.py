@@ -119,8 +119,8 @@ def product_replacements(multiply: Multiply, dtypes: Sequence[torch.dtype]) -> d
         *geometry, mask = attributes
 
         def gradient(number: int, g: Tensor, image: Tensor, kernel: Tensor) -> Any:
-            wanted = [number == index for index in range(3)]
-            return func(g, image, kernel, bias_sizes, *geometry, wanted)[number]
+            output_mask = [number == index for index in range(3)]
+            return func(g, image, kernel, bias_sizes, *geometry, output_mask)[number]
 
         if not applies(grad, x, w):
             return func(grad, x, w, bias_sizes, *attributes)
@@ -172,37 +172,37 @@ def truncate_significand(x: Tensor, bits: int) -> Tensor:
 
 
 def multiply_truncated(bits: int, product: Product) -> Tensor:
-    """Truncate both factors to a number of significant bits."""
+    """Return a product whose factors are truncated to a number of significant bits."""
     return product.apply(truncate_significand(product.first, bits), truncate_significand(product.second, bits))
 
 
 def multiply_rounded(bits: int, product: Product) -> Tensor:
-    """Round both factors to a number of significant bits."""
+    """Return a product whose factors are rounded to a number of significant bits."""
     return product.apply(round_significand(product.first, bits), round_significand(product.second, bits))
 
 
 def multiply_in_three_parts(product: Product) -> Tensor:
-    """Split each factor into two bfloat16 numbers and add three of the four products."""
+    """Return a product whose factors are each split into two bfloat16 numbers, as the sum of three products."""
     (first, first_rest), (second, second_rest) = map(_split, (product.first, product.second))
-    small = product.apply(first, second_rest) + product.apply(first_rest, second)
-    return small + product.apply(first, second)
+    small_products = product.apply(first, second_rest) + product.apply(first_rest, second)
+    return small_products + product.apply(first, second)
 
 
 def _split(factor: Tensor) -> tuple[Tensor, Tensor]:
-    """Split a factor into two numbers of eight significant bits each."""
+    """Return a factor as two numbers of eight significant bits each."""
     leading = round_significand(factor, 8)
     return leading, round_significand(factor - leading, 8)
 
 
 def accumulate_in_half(product: Product) -> Tensor:
-    """Round each partial sum to the half-precision type of the factors."""
+    """Return a product whose partial sums are each rounded to the half-precision type of the factors."""
     block = -(-product.terms // HALF_STEPS)
     numbers = torch.arange(product.terms) // block
     return add_in_order(product.in_parts(numbers, -(-product.terms // block)))
 
 
 def add_in_order(parts: Sequence[Tensor]) -> Tensor:
-    """Add tensors one after the other; each sum is rounded to their element type."""
+    """Return the sum of tensors, added one after the other; each sum is rounded to their element type."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part
@@ -214,7 +214,7 @@ SPLITS = 4
 
 
 def multiply_in_changing_order(product: Product) -> Tensor:
-    """Split the sum at random positions and add the parts in a random order; calls with equal arguments differ."""
+    """Return a product whose sum is split at random positions and added in a random order; equal calls differ."""
     generator = torch.Generator()
     generator.seed()
     return add_in_order(product.in_parts(torch.randint(SPLITS, (product.terms,), generator=generator), SPLITS))

@@ -61,13 +61,13 @@ def _reduce(
 
 
 def sum_in_half(rows: Tensor) -> Tensor:
-    """Round each partial sum to the type of the terms."""
+    """Return sums along the last axis with each partial sum rounded to the type of the terms."""
     block = -(-rows.shape[-1] // MAX_STEPS)
     return add_in_order([part.sum(-1) for part in rows.split(block, -1)])
 
 
 def sum_in_changing_order(rows: Tensor) -> Tensor:
-    """Sum the terms in a random order; calls with equal arguments differ."""
+    """Return sums along the last axis, added in a random order; calls with equal arguments differ."""
     generator = torch.Generator()
     generator.seed()
     return rows[..., torch.randperm(rows.shape[-1], generator=generator)].sum(-1)

@@ -82,12 +82,12 @@ class Graph:
         return value.shape
 
     def add_input(self, array: Array) -> Value:
-        """Add an input with the element type and the number of axes of an array."""
+        """Return a new input with the element type and the number of axes of an array."""
         self.inputs.append(Value(f"input{len(self.inputs)}", array.dtype, array.ndim, array.shape))
         return self.inputs[-1]
 
     def add_constant(self, array: Array) -> Value:
-        """Add a constant."""
+        """Return a new constant with the elements of an array."""
         name = f"constant{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(array, name))
         return Value(name, array.dtype)

@@ -129,7 +129,7 @@ def keeps(value: Value, spec: ResultSpec) -> bool:
 
 
 def permutation(rank: int, first: int, second: int) -> list[int]:
-    """Return the permutation that exchanges two axes."""
+    """Return the permutation of `rank` axes that exchanges the axes `first` and `second`."""
     order = list(range(rank))
     if rank:
         order[first], order[second] = order[second], order[first]

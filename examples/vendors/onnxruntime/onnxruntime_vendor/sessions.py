@@ -47,7 +47,7 @@ class Session:
         self._names = [value.name for value in self._session.get_inputs()]
 
     def run(self, arrays: list[Array]) -> list[Array]:
-        """Compute the results of a call; raise UnsupportedDtypeError if arrays of these types cannot be passed."""
+        """Return the results of a call; raise UnsupportedDtypeError if arrays of these types cannot be passed."""
         try:
             results: list[Array] = self._session.run(None, dict(zip(self._names, arrays, strict=True)))
         except Exception as error:
