@@ -250,6 +250,11 @@ class HoldsZeros(Fact):
 
 
 @dataclass(frozen=True)
+class ComparedForEquality(Fact):
+    """The function only compares the elements with elements of other arguments for equality."""
+
+
+@dataclass(frozen=True)
 class OnHost(Fact):
     """The tensor is in host memory; the call has finished reading or writing it when it returns."""
 

@@ -34,7 +34,7 @@ from typing import Annotated
 
 from diopi_proto.declaration import prototype
 from diopi_proto.dtypes import floating, index32, position, position32, same, single
-from diopi_proto.facts import HasShape, HoldsZeros, OneOf, SizeOf
+from diopi_proto.facts import ComparedForEquality, HasShape, HoldsZeros, OneOf, SizeOf
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Context,
@@ -281,8 +281,8 @@ def diopiIndiceMaxpoolMmcv(
 def diopiIndiceMaxpoolBackwardMmcv(
     ctx: Context,
     out: NewOut,
-    features: Annotated[In, HasShape(("N", "C"))],
-    outFeatures: Annotated[In, HasShape(("numAct", "C"))],
+    features: Annotated[In, HasShape(("N", "C")), ComparedForEquality()],
+    outFeatures: Annotated[In, HasShape(("numAct", "C")), ComparedForEquality()],
     outGrad: Annotated[In, HasShape(("numAct", "C"))],
     indicePairs: Annotated[In, HasShape(("K", 2, "n"))],
     indiceNum: Annotated[In, HasShape(("K",))],

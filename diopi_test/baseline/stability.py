@@ -64,7 +64,10 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation) -> Baseli
     jumps: list[NDArray[Any]] = [np.zeros(expected.values.shape) for expected in flat]
     for signs in _draw_directions(plain, rng):
         steps = {n: _half_ulp_step(v, computed.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
-        moved = [evaluation.arrays({n: _move(v, steps[n], part) for n, v in plain.items()}) for part in (0.5, 1.0)]
+        moved = [
+            evaluation.moved_arrays(plain, {n: _move(v, steps[n], part) for n, v in plain.items()})
+            for part in (0.5, 1.0)
+        ]
         if any([array.shape for array in arrays] != [expected.values.shape for expected in flat] for arrays in moved):
             raise UnstableError("the shape of the result depends on rounding")
         jumps = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import is_complex
+from diopi_proto.facts import ComparedForEquality
 from diopi_proto.implementations import takes_out
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
@@ -227,7 +229,12 @@ class Evaluation:
         slots = _result_arrays(outputs)
         arrays = [slot.array for slot in slots]
         amplified = measure_amplification(
-            self.arrays, values, arrays, dtypes, self.case.dtype, self._perturbation_generator
+            partial(self.moved_arrays, plain_values(values)),
+            values,
+            arrays,
+            dtypes,
+            self.case.dtype,
+            self._perturbation_generator,
         )
         flushed = self._flushed_arrays(values) or [None for _ in slots]
         expected_arrays = [
@@ -289,6 +296,19 @@ class Evaluation:
     def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         """Return the reference's result arrays for plain argument values, without absent results."""
         return [slot.array for slot in _result_arrays(self._call_reference(plain))]
+
+    def moved_arrays(self, plain: Mapping[str, Any], moved: Mapping[str, Any]) -> list[NDArray[Any]]:
+        """Return the reference's result arrays for inputs that were moved by a rounding error.
+
+        Arguments that the function only compares for equality keep their values: an element that moved would not be
+        equal to any other element.
+
+        Args:
+            plain: the argument values by name.
+            moved: the moved argument values by name.
+        """
+        compared = {p.name for p in self.prototype.arguments if p.fact(ComparedForEquality)}
+        return self.arrays({name: plain[name] if name in compared else value for name, value in moved.items()})
 
     def terms(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         """Return the terms of each result array that `WithTerms.terms` declares, without `stored`.

@@ -263,6 +263,7 @@ def test_every_fact_has_a_mutation() -> None:
         facts.MayAlias,
         facts.AwayFromBoundary,
         facts.OnHost,
+        facts.ComparedForEquality,
     }
     found: dict[type[Fact], bool] = {}
     for declared in STANDARD.values():

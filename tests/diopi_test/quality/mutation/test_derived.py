@@ -7,9 +7,16 @@ from diopi_proto.interface import lookup
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
-from diopi_test.quality.mutation.aliasing import EARLY, OFFSET, SHORTCUT, TRANSPOSITION
+from diopi_test.quality.mutation.aliasing import (
+    EARLY,
+    OFFSET,
+    SHORTCUT,
+    TRANSPOSITION,
+    aliasing_mutants,
+    derive_aliased_cases,
+)
 from diopi_test.quality.mutation.in_flight import PLAN, SCRATCH, STAGING
-from diopi_test.quality.mutation.matrix import MutationReport, run_derived_mutants
+from diopi_test.quality.mutation.matrix import MutationReport, run_derived_mutants, run_mutant
 from diopi_test.quality.mutation.soak import SOAK_KINDS
 
 
@@ -46,3 +53,12 @@ def test_scratch_memory_is_shared_only_by_different_streams() -> None:
 def test_derived_cases_are_not_selected_for_level_smoke() -> None:
     report = MutationReport("diopiMul", list(run_derived_mutants("diopiMul", stored_cases("diopiMul"))))
     assert report.smoke_selection == []
+
+
+def test_inputs_that_are_compared_for_equality_have_no_rounding_errors() -> None:
+    """The budget of a shared gradient is small, although a moved feature would not equal the maximum."""
+    function = "diopiIndiceMaxpoolBackwardMmcv"
+    derived = derive_aliased_cases(function, stored_cases(function))
+    results = [run_mutant(mutant, derived) for mutant in aliasing_mutants(function)]
+    killed = {result.kind for result in results if result.killed_by}
+    assert killed == {result.kind for result in results if result.change_count} == {SHORTCUT, OFFSET}
