@@ -321,14 +321,12 @@ FAR_APART = (
 CROSS_ENTROPY = (
     *with_logits((*CLASS_TARGETS, *SMOOTHED, *PROBABILITIES, *CALLER_TEMPLATES, *SMOOTHED_CALLER_TEMPLATES), normal(2)),
     *with_logits(FAR_APART, uniform(-60, 60)),
+    *with_logits([masked_template("masked")], _masked_beyond_first(6)),
+    *with_logits([masked_template("long-masked", (3, 131))], _masked_beyond_first(131)),
 )
 """The templates that cross entropy and its gradient have."""
 
-CROSS_ENTROPY_ONLY = (
-    *with_logits([masked_template("masked")], _masked_beyond_first(6)),
-    *with_logits([masked_template("long-masked", (3, 131))], _masked_beyond_first(131)),
-    *with_logits(EXACT, _draw_far_apart),
-)
+CROSS_ENTROPY_ONLY = with_logits(EXACT, _draw_far_apart)
 """Templates of cross entropy that its gradient does not have."""
 
 NLL = with_logits((*CLASS_TARGETS, *CALLER_TEMPLATES), uniform(-6, -0.05))
@@ -418,4 +416,4 @@ CaseFacts(
     saved={"totalWeight": ResultOf("diopiNLLLossV2", "totalWeight")},
     attribute_changes={"float32-none": [{"ignore_index": 2}]},
 ).declare("diopiNLLLossV2Backward")
-CaseFacts(finds_extremes=True).declare("diopiCrossEntropyLoss")
+CaseFacts(finds_extremes=True).declare("diopiCrossEntropyLoss", "diopiCrossEntropyLossBackward")
