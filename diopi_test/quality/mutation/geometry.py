@@ -17,6 +17,7 @@ from diopi_proto.prototype import Prototype
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import layout_named
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, expected_arrays, tensors_in
+from diopi_test.quality.mutation.call_paths import call_paths
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.randomness import is_random
 from diopi_test.quality.mutation.results import change_last_element
@@ -104,11 +105,13 @@ def special_paths(prototype: Prototype) -> Mapping[str, Callable[[BaselineCase],
     Returns:
         By description of the path, a predicate that tells whether the call of a case takes the path.
     """
+    paths = call_paths(prototype)
     if prototype.multiplies_matrices:
         names = {parameter.name for parameter in prototype.parameters}
-        return CONVOLUTION_PATHS if {"weight", "stride", "dilation", "groups"} <= names else PRODUCT_PATHS
+        is_convolution = {"weight", "stride", "dilation", "groups"} <= names
+        return {**paths, **(CONVOLUTION_PATHS if is_convolution else PRODUCT_PATHS)}
     has_softmax = prototype.guarantee == "rounded" and CaseFacts.declared_for(prototype).finds_extremes
-    return ROW_PATHS if has_softmax else {}
+    return {**paths, **(ROW_PATHS if has_softmax else {})}
 
 
 def _has_long_sums(axis: int, case: BaselineCase) -> bool:
@@ -199,16 +202,16 @@ CONVOLUTION_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {
 
 
 def _has_hidden_elements(case: BaselineCase) -> bool:
-    """Return whether the first tensor has long rows with some −∞ and without NaN."""
-    array = next((tensor.values for value in case.arguments.values() for tensor in tensors_in(value)), np.zeros(0))
-    is_long = array.ndim > 0 and array.shape[-1] > LONG_ROW and array.dtype.kind not in "biuc"
-    return is_long and bool(np.isneginf(array).any()) and not bool(np.isnan(array).any())
+    """Return whether an argument has long rows with some −∞ and without NaN."""
+    arrays = [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
+    long = [a for a in arrays if a.ndim > 0 and a.shape[-1] > LONG_ROW and a.dtype.kind not in "biuc"]
+    return any(bool(np.isneginf(array).any()) and not bool(np.isnan(array).any()) for array in long)
 
 
 def _has_rows(is_affected: Callable[[int], bool], case: BaselineCase) -> bool:
-    """Return whether the rows of the first tensor have a number of elements for which `is_affected` returns True."""
-    array = next((tensor.values for value in case.arguments.values() for tensor in tensors_in(value)), np.zeros(()))
-    return array.ndim > 0 and is_affected(array.shape[-1])
+    """Return whether the rows of an argument have a number of elements for which `is_affected` returns True."""
+    arrays = [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
+    return any(array.ndim > 0 and is_affected(array.shape[-1]) for array in arrays)
 
 
 ROW_PATHS: Mapping[str, Callable[[BaselineCase], bool]] = {

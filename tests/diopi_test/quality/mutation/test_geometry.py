@@ -11,6 +11,7 @@ from diopi_test.cases.domains import normal
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.quality.mutation.call_paths import PATHS, call_paths
 from diopi_test.quality.mutation.geometry import SPECIAL_PATH, geometry_mutants, special_paths
 from diopi_test.quality.mutation.matrix import MutantResult, run_mutant
 from diopi_test.quality.mutation.mutant import Mutant
@@ -115,8 +116,38 @@ def test_a_case_on_each_special_path_kills_the_mutant_of_the_path(function: str)
     selected = [case for case in select_cases(function, "full") if case.dtype is Dtype.float32]
     mutants = {mutant.name: mutant for mutant in geometry_mutants(function) if mutant.kind == SPECIAL_PATH}
     assert len(mutants) == len(special_paths(lookup(function))) > 0
+    for path in call_paths(lookup(function)):  # the next test contains cases on these paths
+        del mutants[f"last element wrong with {path}"]
     for label, path in PATHS_BY_LABEL.items():
         if mutant := mutants.pop(f"last element wrong with {path}", None):
             case = next(case for case in selected if case.label.removeprefix("float32-") in (label, f"{label}-scaled"))
             assert run_mutant(mutant, [compute_baseline_case(lookup(function), case)]).killed_by, path
     assert not mutants
+
+
+CALLS = [
+    ("diopiSum", "float32-outer-and-inner", "dim that names the first and the last of more axes"),
+    ("diopiSum", "float32-many-pairs", "more than 1,024 pairs along dim"),
+    ("diopiSort", "float32-many-pairs", "more than 1,024 pairs along dim"),
+    ("diopiTranspose", "float32-tiles", "incomplete tiles of 32 × 32"),
+    ("diopiPermute", "float32-tiles", "incomplete tiles of 32 × 32"),
+    ("diopiRoll", "float32-both-on-one-axis", "several shifts of one axis"),
+    ("diopiGroupNorm", "float32-wide-groups", "groups of more than 16 channels"),
+    ("diopiEmbeddingBackward", "float32-often-scaled", "an index that occurs more than 255 times"),
+    ("diopiUpsampleLinear", "float16-half-line-linear", "half precision and coordinates above 256"),
+    ("diopiAdaptiveAvgPool2d", "float32-whole-plane", "more than 1,024 elements of the input per result"),
+    ("diopiTopk", "float32-many-rows-with-nan", "NaN in more than 512 rows"),
+    ("diopiCrossEntropyLossBackward", "float32-long-masked", "−∞ in rows of more than 64 elements"),
+]
+"""Functions, the label of a case on a special path, and the path."""
+
+
+def test_every_path_of_calls_has_a_case() -> None:
+    assert {path for paths in PATHS.values() for path in paths} <= {path for _, _, path in CALLS}
+
+
+@pytest.mark.parametrize(("function", "label", "path"), CALLS)
+def test_a_case_on_a_path_of_calls_kills_the_mutant_of_the_path(function: str, label: str, path: str) -> None:
+    (case,) = [case for case in select_cases(function, "full") if case.label == label]
+    (mutant,) = [m for m in geometry_mutants(function) if m.name == f"last element wrong with {path}"]
+    assert run_mutant(mutant, [compute_baseline_case(lookup(function), case)]).killed_by
