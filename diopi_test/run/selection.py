@@ -298,6 +298,7 @@ NOUNS = {
     "--dtype": "element types",
     "--class": "classes",
     "--case": "functions",
+    "--affected-by": "functions",
     "--check": "checks",
 }
 """The nouns for the values of each option, for messages."""

@@ -242,3 +242,45 @@ def test_huge_cases_need_a_machine_with_much_memory(data: Path, monkeypatch: pyt
     assert result.exit_code == 2
     assert "--huge with 1 worker needs 1073741824 GiB of memory" in result.output
     assert invoke(data, "--huge", "--list").exit_code == 0
+
+
+def test_affected_by_runs_the_functions_that_depend_on_a_changed_one(data: Path) -> None:
+    done = invoke(data, "--affected-by", "diopiSqrt", "--case", "diopiSqrt[float32-matrix]")
+    assert done.exit_code == 0, done.output
+    assert "functions to run (" in done.output
+    assert "1 passed" in done.output
+
+
+def test_affected_by_requires_known_functions(data: Path) -> None:
+    unknown = invoke(data, "--affected-by", "diopiSqrd")
+    assert unknown.exit_code == 2
+    assert "--affected-by: 'diopiSqrd' is not one of the 541 functions. Did you mean 'diopiSqrt'?" in unknown.output
+
+
+def test_affected_by_and_since_exclude_each_other(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.touch()
+    both = invoke(data, "--affected-by", "diopiSqrt", "--since", log)
+    assert both.exit_code == 2
+    assert "--affected-by and --since exclude each other" in both.output
+
+
+def test_since_repeats_the_cases_of_a_changed_vendor(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    selected = ("--case", "diopiSqrt[float32-matrix]")
+    assert invoke(data, "--log", log, *selected).exit_code == 0
+    changed = invoke(data, "--vendor", "faulty:failing", "--since", log, *selected)
+    assert changed.exit_code == 1, changed.output
+    assert "1 function to run (" in changed.output
+
+
+def test_since_requires_a_log_of_the_same_level(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    assert invoke(data, "--log", log, "--case", "diopiSqrt[float32-matrix]").exit_code == 0
+    make_level(tmp_path / "baseline" / "full", "diopiSqrt")
+    other = invoke(tmp_path / "baseline", "--level", "full", "--since", log)
+    assert other.exit_code == 2, other.output
+    assert "is of level smoke, and this run is of level full: add --level smoke" in other.output
+    missing = invoke(data, "--since", tmp_path / "missing.log")
+    assert missing.exit_code == 2
+    assert "missing.log" in missing.output
