@@ -260,9 +260,9 @@ def test_affected_by_requires_known_functions(data: Path) -> None:
 def test_affected_by_and_since_exclude_each_other(data: Path, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     log.touch()
-    both = invoke(data, "--affected-by", "diopiSqrt", "--since", log)
-    assert both.exit_code == 2
-    assert "--affected-by and --since exclude each other" in both.output
+    done = invoke(data, "--affected-by", "diopiSqrt", "--since", log)
+    assert done.exit_code == 2
+    assert "--affected-by and --since exclude each other" in done.output
 
 
 def test_since_repeats_the_cases_of_a_changed_vendor(data: Path, tmp_path: Path) -> None:
@@ -278,9 +278,9 @@ def test_since_requires_a_log_of_the_same_level(data: Path, tmp_path: Path) -> N
     log = tmp_path / "run.log"
     assert invoke(data, "--log", log, "--case", "diopiSqrt[float32-matrix]").exit_code == 0
     make_level(tmp_path / "baseline" / "full", "diopiSqrt")
-    other = invoke(tmp_path / "baseline", "--level", "full", "--since", log)
-    assert other.exit_code == 2, other.output
-    assert "is of level smoke, and this run is of level full: add --level smoke" in other.output
+    other_level = invoke(tmp_path / "baseline", "--level", "full", "--since", log)
+    assert other_level.exit_code == 2, other_level.output
+    assert "is of level smoke, and this run is of level full: add --level smoke" in other_level.output
     missing = invoke(data, "--since", tmp_path / "missing.log")
     assert missing.exit_code == 2
     assert "missing.log" in missing.output
