@@ -2,6 +2,7 @@
  *
  * The description of the bindings ends at a page that can't be read. The sums of the outputs are printed. */
 #define _DEFAULT_SOURCE
+#include <hgrt_c_api_pub.h>
 #include <common.h>
 #include <sys/mman.h>
 #include <unistd.h>
