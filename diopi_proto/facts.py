@@ -57,7 +57,12 @@ class AtMostOne(Fact):
 
 @dataclass(frozen=True)
 class LessThanSize(Fact):
-    """The number is less than the size of an axis of another argument."""
+    """The number is less than the size of an axis of another argument.
+
+    Attributes:
+        tensor: the name of the other argument.
+        axis: the index of the axis.
+    """
 
     SENTENCE = "The number is less than the size of axis {axis} of `{tensor}`."
 
@@ -77,7 +82,12 @@ class WithinAxis(Fact):
 
 @dataclass(frozen=True)
 class SizeOf(Fact):
-    """The number is the size of an axis of another argument or result; otherwise the call is an error."""
+    """The number is the size of an axis of another argument or result; otherwise the call is an error.
+
+    Attributes:
+        tensor: the name of the other argument or result.
+        axis: the index of the axis.
+    """
 
     SENTENCE = "The number is the size of axis {axis} of `{tensor}`."
 
@@ -87,7 +97,12 @@ class SizeOf(Fact):
 
 @dataclass(frozen=True)
 class LengthsWithin(Fact):
-    """Each element is a length from 0 to the size of an axis of another argument; otherwise the call is an error."""
+    """Each element is a length from 0 to the size of an axis of another argument; otherwise the call is an error.
+
+    Attributes:
+        tensor: the name of the other argument.
+        axis: the index of the axis.
+    """
 
     SENTENCE = "Each element is a length from 0 to the size of axis {axis} of `{tensor}`."
 
@@ -97,7 +112,11 @@ class LengthsWithin(Fact):
 
 @dataclass(frozen=True)
 class SequenceStarts(Fact):
-    """The elements divide the rows of another argument into sequences: they rise from 0 to the number of rows."""
+    """The elements divide the rows of another argument into sequences: they rise from 0 to the number of rows.
+
+    Attributes:
+        tensor: the name of the other argument.
+    """
 
     SENTENCE = "The elements rise from 0 to the size of axis 0 of `{tensor}`, whose rows they divide into sequences."
 
@@ -186,7 +205,12 @@ class StepBetween(Fact):
 
 @dataclass(frozen=True)
 class Margins(Fact):
-    """The numbers of elements to add before and after each axis, last axis first; the padding mode limits them."""
+    """The numbers of elements to add before and after each axis, last axis first; the padding mode limits them.
+
+    Attributes:
+        tensor: the name of the argument that is padded.
+        mode: the name of the argument with the padding mode.
+    """
 
     tensor: str
     mode: str

@@ -22,9 +22,9 @@ def families() -> tuple[str, ...]:
 @cache
 def load_families(package: str) -> None:
     """Import every module of `package` that has the name of a family, so that the module registers its contents."""
-    known = set(families())
+    family_names = set(families())
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name in known:
+        if module.name in family_names:
             importlib.import_module(f"{package}.{module.name}")
 
 

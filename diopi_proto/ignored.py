@@ -86,13 +86,13 @@ def _condition(name: str, values: Any) -> str:
 
 
 def _format_value(value: Any) -> str:
-    """Write an attribute's value: text in quotes, truth values in lower case, members of enumerations by name."""
+    """Return an attribute's value as text: text in quotes, truth values in lower case, enumerators by name."""
     if isinstance(value, str):
         return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(getattr(value, "name", value))
 
 
 def _join_names(names: Sequence[str]) -> str:
-    """Join names in the form "`a`, `b` and `c`"."""
+    """Return names in the form "`a`, `b` and `c`"."""
     quoted = [f"`{name}`" for name in names]
     return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))

@@ -48,14 +48,14 @@ def accept_all_by_name(function: Callable[..., Any], name: str, parameters: Sequ
     declared = declared_parameters(function, name, parameters)
     if declared == list(parameters):
         return function
-    accepted, used = {*parameters, "out"}, {*declared, "out"}
+    accepted, used_names = {*parameters, "out"}, {*declared, "out"}
 
     @wraps(function)
     def wrapper(*arguments: Any, **keywords: Any) -> Any:
         passed = dict(zip(parameters, arguments, strict=False)) | keywords
         if len(arguments) > len(parameters) or not accepted.issuperset(passed):
             raise TypeError(f"{name} takes ({', '.join(parameters)})")
-        return function(**{key: value for key, value in passed.items() if key in used})
+        return function(**{key: value for key, value in passed.items() if key in used_names})
 
     return wrapper
 

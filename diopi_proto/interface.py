@@ -39,13 +39,13 @@ def header_of(name: str) -> str:
 def prototypes() -> Mapping[str, Prototype]:
     """Return the prototypes of all operators by name, in header order."""
     load_families("diopi_proto.functions")
-    known = registered_prototypes()
+    registered = registered_prototypes()
     return {
-        name: known[name]
+        name: registered[name]
         for header, names in header_order().items()
         if header != "diopirt.h"
         for name in names
-        if name in known
+        if name in registered
     }
 
 

@@ -198,7 +198,13 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Kind:
-    """The C type of an annotation, its C type if the parameter is optional, and its role."""
+    """The meaning of an annotation.
+
+    Attributes:
+        spelling: the C type.
+        optional_spelling: the C type if the parameter is optional; None if it is the same type.
+        role: the role of the parameter.
+    """
 
     spelling: str
     optional_spelling: str | None
@@ -367,8 +373,8 @@ def parse(name: str, annotation: Any) -> Parameter:
     if declared and isinstance(declared[0], str):
         return Parameter(name=name, annotation=Verbatim, spelling=declared[0])
     if kind not in KINDS:
-        known = ", ".join(sorted(kind.__name__ for kind in KINDS))
-        raise TypeError(f"parameter {name}: {annotation!r} is not a parameter type; known are {known}")
+        kind_names = ", ".join(sorted(kind.__name__ for kind in KINDS))
+        raise TypeError(f"parameter {name}: {annotation!r} is not a parameter type; known are {kind_names}")
     return Parameter(name=name, annotation=kind, optional=NoneType in united, facts=declared)
 
 

@@ -237,8 +237,8 @@ class Prototype:
             p.name: tuple(fact.argument for fact in p.facts if isinstance(fact, MayAlias)) for p in self.results
         }
         outputs = [p.name for p in self.results if p.annotation is Out or (self.is_inplace and p.annotation is InOut)]
-        found = {name: declared[name] or (read if is_pointwise else ()) for name in outputs}
-        return {name: arguments for name, arguments in found.items() if arguments}
+        arguments_by_result = {name: declared[name] or (read if is_pointwise else ()) for name in outputs}
+        return {name: arguments for name, arguments in arguments_by_result.items() if arguments}
 
     @cached_property
     def shapes(self) -> Mapping[str, tuple[int | str, ...]]:
@@ -368,7 +368,7 @@ _registry: dict[str, Prototype] = {}
 
 
 def register(prototype: Prototype) -> Prototype:
-    """Add `prototype` to the registry; raise PrototypeError if its declaration is invalid or its name is taken."""
+    """Return `prototype` after adding it to the registry; raise PrototypeError if it is invalid or its name is taken."""
     if prototype.name in _registry:
         families = f"{_registry[prototype.name].family} and {prototype.family}"
         raise PrototypeError(f"{prototype.name} is declared twice: in {families}")
@@ -402,15 +402,15 @@ def _check_ignored(prototype: Prototype) -> None:
 
 def _check_beyond_pytorch(prototype: Prototype) -> None:
     """Raise PrototypeError if `beyond_pytorch` names an unknown parameter."""
-    known = {parameter.name for parameter in prototype.parameters}
-    if unknown := set(prototype.beyond_pytorch) - known:
+    names = {parameter.name for parameter in prototype.parameters}
+    if unknown := set(prototype.beyond_pytorch) - names:
         raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `beyond_pytorch` is not one of its parameters")
 
 
 def _check_call_forms(prototype: Prototype) -> None:
     """Raise PrototypeError if a call form describes an unknown argument, or if two forms have the same name."""
-    known = {parameter.name for parameter in prototype.arguments}
-    if unknown := {name for form in prototype.call_forms for name in form.arguments} - known:
+    names = {parameter.name for parameter in prototype.arguments}
+    if unknown := {name for form in prototype.call_forms for name in form.arguments} - names:
         raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `call_forms` is not one of its arguments")
     if len({form.name for form in prototype.call_forms}) < len(prototype.call_forms):
         raise PrototypeError(f"{prototype.name}: two of its `call_forms` have the same name")
@@ -418,9 +418,9 @@ def _check_call_forms(prototype: Prototype) -> None:
 
 def _check_facts(prototype: Prototype) -> None:
     """Raise PrototypeError if a fact refers to an unknown parameter."""
-    known = {parameter.name for parameter in prototype.parameters}
+    names = {parameter.name for parameter in prototype.parameters}
     named = {name for parameter in prototype.parameters for fact in parameter.facts for name in fact.names}
-    if unknown := named - known:
+    if unknown := named - names:
         raise PrototypeError(f"{prototype.name}: a fact refers to {min(unknown)!r}, which is not one of its parameters")
 
 

@@ -51,7 +51,7 @@ def prototype_per_rank(
 
 def _rank(name: str) -> int:
     """Return the number of spatial axes that a function's name contains."""
-    found = re.search(r"([123])d", name)
-    if not found:
+    match = re.search(r"([123])d", name)
+    if not match:
         raise PrototypeError(f"the name {name} does not contain a rank; include 1d, 2d or 3d")
-    return int(found[1])
+    return int(match[1])

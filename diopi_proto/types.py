@@ -120,6 +120,10 @@ class Scalar:
     """A number with its element type, `diopiScalar_t`.
 
     The payload is an integer for integer dtypes and bool, and a double for floating-point dtypes.
+
+    Attributes:
+        dtype: the element type.
+        value: the number.
     """
 
     dtype: Dtype

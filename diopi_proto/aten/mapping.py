@@ -2,6 +2,10 @@
 
 A tensor is any object with a shape, strides and an element type of the standard. The caller provides a `TensorFactory`
 that creates the tensors that a translation needs.
+
+An adapter of an operator (`_convolution` and others) receives a call and the tensors that the operator returns. It
+returns the name of the standard function, the call with the function's arguments, and the results in the function's
+order.
 """
 
 from __future__ import annotations
@@ -202,7 +206,7 @@ def _argument(operator: AtenOperator, parameter: kinds.Parameter, value: Any) ->
 def _results(operator: AtenOperator, row: Row, prototype: Prototype, returned: Sequence[Any]) -> dict[str, Any]:
     """Return the tensors for results whose sizes the caller decides; raise NotMappedError if one is missing."""
     outputs = [p for p in prototype.results if issubclass(p.annotation, kinds.Out | kinds.Outs)]
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for number, parameter in enumerate(outputs):
         place = row.results.get(parameter.name, number)
         single = returned[place] if place < len(returned) else None
@@ -211,8 +215,8 @@ def _results(operator: AtenOperator, row: Row, prototype: Prototype, returned: S
             value = None  # PyTorch returns an empty tensor for an omitted result
         if value is None and not parameter.optional:
             raise NotMappedError(f"{operator.name} requires {parameter.name}")
-        found[parameter.name] = value
-    return _separate_results(found, operator.factory)
+        by_name[parameter.name] = value
+    return _separate_results(by_name, operator.factory)
 
 
 def _separate_results(results: Mapping[str, Any], factory: TensorFactory) -> dict[str, Any]:
@@ -259,7 +263,7 @@ def _convolution(operator: AtenOperator, returned: list[Any]) -> tuple[str, Aten
     operator = operator.with_arguments(padding=list(arguments["padding"]), **bias)
     if rank == 1:
         lists = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0}
-        widened = {name: [more, *arguments[name]] for name, more in lists.items()}
+        widened = {name: [neutral, *arguments[name]] for name, neutral in lists.items()}
         operands = ("input", "weight", "grad_output")
         tensors = {name: _insert_axis(arguments[name], factory) for name in operands if name in arguments}
         operator = operator.with_arguments(**widened, **tensors)
@@ -287,10 +291,10 @@ WINDOW = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
 def _repeat_for_all_axes(operator: AtenOperator, function: str) -> AtenOperator:
     """Return the operator with each window argument that has only one number extended to all axes of the function."""
-    axes = int(found[1]) if (found := re.search("([23])d", function)) else 1
+    axes = int(match[1]) if (match := re.search("([23])d", function)) else 1
     window = {name: operator.arguments[name] for name in WINDOW if name in operator.arguments}
-    short = {name: value * axes for name, value in window.items() if isinstance(value, list) and len(value) == 1}
-    return operator.with_arguments(**short) if short and axes > 1 else operator
+    one_axis = {name: value * axes for name, value in window.items() if isinstance(value, list) and len(value) == 1}
+    return operator.with_arguments(**one_axis) if one_axis and axes > 1 else operator
 
 
 def _check_scales(operator: AtenOperator) -> None:
@@ -298,9 +302,9 @@ def _check_scales(operator: AtenOperator) -> None:
     arguments = operator.arguments
     sizes = arguments["input_size"] if "input_size" in arguments else arguments["self"].shape
     scales = [value for name, value in arguments.items() if name.startswith("scales")]
-    for size, wanted, scale in zip(sizes[2:], arguments["output_size"], scales, strict=True):
-        if scale is not None and size * scale != wanted:
-            raise NotMappedError(f"{operator.name} does not support the scale {scale} from {size} to {wanted}")
+    for size, result_size, scale in zip(sizes[2:], arguments["output_size"], scales, strict=True):
+        if scale is not None and size * scale != result_size:
+            raise NotMappedError(f"{operator.name} does not support the scale {scale} from {size} to {result_size}")
 
 
 def _grid_sampler(operator: AtenOperator, returned: list[Any]) -> tuple[str, AtenOperator, list[Any]]:

@@ -43,14 +43,23 @@ DECOMPOSED = "decomposed"
 
 @dataclass(frozen=True)
 class Constant:
-    """The source of an argument that is the same in every call."""
+    """The source of an argument that is the same in every call.
+
+    Attributes:
+        value: the value of the argument.
+    """
 
     value: Any
 
 
 @dataclass(frozen=True)
 class ArgumentOf:
-    """The source of an argument that is an argument of the operator; `as_tensor` converts numbers to a tensor."""
+    """The source of an argument that is an argument of the operator.
+
+    Attributes:
+        name: the name of the operator's argument.
+        as_tensor: whether a number is converted to a tensor.
+    """
 
     name: str
     as_tensor: bool = False
@@ -80,8 +89,8 @@ class Row:
 
     def source(self, parameter: str, names: Collection[str]) -> Constant | ArgumentOf:
         """Return the source of the function's argument `parameter`; `names` are the operator's arguments."""
-        if found := self.sources.get(parameter):
-            return found
+        if source := self.sources.get(parameter):
+            return source
         return ArgumentOf("self" if parameter == "input" and parameter not in names else parameter)
 
 
@@ -99,7 +108,13 @@ def find_row(operator: str) -> Row | None:
 
 
 def find_form(function: str, *, inplace: bool, scalar: bool) -> Prototype | None:
-    """Return the prototype of a form of the plain function `function`; None if the standard does not have it."""
+    """Return the prototype of a form of the plain function `function`; None if the standard does not have it.
+
+    Args:
+        function: the plain function, such as `diopiAdd`.
+        inplace: whether the form writes its result to its first argument.
+        scalar: whether the second operand of the form is a number.
+    """
     return _forms().get((function, inplace, scalar))
 
 

@@ -525,7 +525,7 @@ def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> 
 
 
 def _to_baseline(value: Any) -> Any:
-    """Convert an argument to its stored form: tensors become `BaselineTensor`, other values are unchanged."""
+    """Return an argument in its stored form: tensors become `BaselineTensor`, other values are unchanged."""
     if isinstance(value, list):
         return [_to_baseline(entry) for entry in value]
     if isinstance(value, TensorData):

@@ -241,12 +241,12 @@ def _map_arrays(value: Any, change: Callable[[Array], Any]) -> Any:
 
 
 def _to_long_double(array: Array) -> Array:
-    """Convert an array to long double precision."""
+    """Return an array in long double precision."""
     return array.astype(np.clongdouble if array.dtype.kind == "c" else np.longdouble)
 
 
 def _to_double(array: Array) -> Array:
-    """Convert an array to float64 or complex128."""
+    """Return an array as float64 or complex128."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 

@@ -55,11 +55,11 @@ class SignPatterns:
         self._patterns: dict[tuple[int, ...], tuple[Pattern, int]] = {}
 
     def draw_scalar(self) -> Pattern:
-        """Draw the pattern of a number, such as a float attribute."""
+        """Return the pattern of a number, such as a float attribute."""
         return self._rng.integers(0, 256, (), np.uint8)
 
     def draw_tensor(self, shape: tuple[int, ...]) -> Pattern:
-        """Draw the pattern of the next tensor of the shape `shape`."""
+        """Return the pattern of the next tensor of the shape `shape`."""
         first, number = self._patterns.get(shape, (None, 0))
         if first is None or number == len(WALSH):
             first, number = self._draw_first(shape), 0
@@ -68,7 +68,7 @@ class SignPatterns:
         return pattern
 
     def _draw_first(self, shape: tuple[int, ...]) -> Pattern:
-        """Draw the first pattern of a shape, nowhere equal or opposite to recent patterns that broadcast to it."""
+        """Return the first pattern of a shape, nowhere equal or opposite to recent patterns that broadcast to it."""
         earlier = [
             self._patterns[smaller][0]
             for smaller in self._patterns

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class BaselineTensor:
-    """A tensor argument as a vendor receives it: exact values in its element type, and the name of its layout."""
+    """A tensor argument as a vendor receives it.
+
+    Attributes:
+        values: the exact values, in the tensor's element type.
+        dtype: the element type.
+        layout: the name of the layout.
+    """
 
     values: NDArray[Any]
     dtype: Dtype

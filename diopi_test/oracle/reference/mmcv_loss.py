@@ -141,14 +141,14 @@ def _distance_gradients(points: Array, neighbors: Array, nearest: Array, grad: A
     """Return the gradients of the squared distances of points from their nearest neighbors.
 
     Args:
-        points: The points, (N, points, 3).
-        neighbors: The points of the opposite set, (N, neighbors, 3).
+        points: The points, (N, points, 2).
+        neighbors: The points of the opposite set, (N, neighbors, 2).
         nearest: The index of the nearest neighbor of each point.
         grad: The gradient of the squared distances.
 
     Returns:
         The gradients of the points and of the neighbors. The last item has the sums of squares and the numbers of
-        addends in the gradients of the neighbors, (2, N, neighbors, 3).
+        addends in the gradients of the neighbors, (2, N, neighbors, 2).
     """
     samples = np.arange(len(points))[:, np.newaxis]
     point_gradient = 2 * grad[..., np.newaxis] * (points - neighbors[samples, nearest])
