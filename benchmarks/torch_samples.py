@@ -194,9 +194,9 @@ def run(options: argparse.Namespace) -> None:
         diopi_torch.reset_fallbacks()
         gradients = operator.supports_autograd and dtype.is_floating_point
         samples = operator.sample_inputs("cpu", dtype, requires_grad=gradients)
-        found = list(filter(None, (check(operator, sample) for sample in islice(samples, options.samples))))
-        in_table.update(end.text.split()[0] for end in found if end.in_table)
-        worst = max((end.text for end in found), key=_severity, default="has no sample")
+        checked = list(filter(None, (check(operator, sample) for sample in islice(samples, options.samples))))
+        in_table.update(end.text.split()[0] for end in checked if end.in_table)
+        worst = max((end.text for end in checked), key=_severity, default="has no sample")
         kind, fallbacks = worst.split()[0], " ".join(diopi_torch.fallbacks())
         outcomes[kind + (" with a fallback" if fallbacks and kind in GOOD else "")] += 1
         print(number, name, worst.splitlines()[0][:160], f"[{fallbacks}]" if fallbacks else "", sep="\t", flush=True)

@@ -166,13 +166,13 @@ def _from_npy(weight: Weight, data: memoryview) -> Array:
     try:
         buffer = io.BytesIO(data[:_MAX_NPY_HEADER])
         version = np.lib.format.read_magic(buffer)
-        shape, is_fortran, found = np.lib.format.read_array_header_1_0(buffer)
+        shape, is_fortran, stored_dtype = np.lib.format.read_array_header_1_0(buffer)
     except Exception as error:  # whatever the parser of the header raises
         raise EngineFileError(f"weight {weight.name} is not a valid npy array: {error}") from None
     expected = np.dtype(np.uint16) if dtype == ml_dtypes.bfloat16 else dtype
-    if (version, found, shape, is_fortran) != ((1, 0), expected, weight.shape, False):
+    if (version, stored_dtype, shape, is_fortran) != ((1, 0), expected, weight.shape, False):
         raise EngineFileError(
-            f"weight {weight.name} is {found}{list(shape)}, the manifest says {weight.dtype}{list(weight.shape)}"
+            f"weight {weight.name} is {stored_dtype}{list(shape)}, the manifest says {weight.dtype}{list(weight.shape)}"
         )
     if (size := len(data) - buffer.tell()) != count * dtype.itemsize:
         raise EngineFileError(f"weight {weight.name} has {size} bytes, expected {count * dtype.itemsize}")

@@ -200,9 +200,9 @@ class _CollectiveWork(dist.Work):
         """Return a future of the device's tensors."""
         _pending_works.discard(self)
 
-        def results(done: Any) -> Any:
+        def results(future: Any) -> Any:
             """Copy received data to the device and return the results; raise the error of a failed collective."""
-            done.value()  # raises the error if the collective failed
+            future.value()  # raises the error if the collective failed
             self._exchange.finish()
             return self._exchange.results
 

@@ -41,15 +41,15 @@ def install() -> None:
 
 def _remove_lazy_entries(module: nn.Module) -> list[tuple[dict[str, Any], str, Lazy]]:
     """Replace the parameters and buffers without a shape by None; return them with their dictionaries and names."""
-    found = [
+    lazy_entries = [
         (entries, name, entry)
         for entries in (module._parameters, module._buffers)
         for name, entry in entries.items()
         if entry is not None and is_lazy(entry)
     ]
-    for entries, name, _ in found:
+    for entries, name, _ in lazy_entries:
         entries[name] = None
-    return found
+    return lazy_entries
 
 
 def _apply_to_lazy(fn: Callable[..., Any], entry: Lazy) -> Lazy:

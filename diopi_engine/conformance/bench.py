@@ -174,10 +174,10 @@ def case(function: Callable[[EngineBench], None]) -> Callable[[EngineBench], Non
     return function
 
 
-def check(subject: str, found: Any, expected: Any) -> None:
-    """Raise NotConformingError unless `found` equals `expected`; the message starts with `subject`."""
-    if found != expected:
-        raise NotConformingError(f"{subject} is {found}, expected {expected}")
+def check(subject: str, actual: Any, expected: Any) -> None:
+    """Raise NotConformingError unless `actual` equals `expected`; the message starts with `subject`."""
+    if actual != expected:
+        raise NotConformingError(f"{subject} is {actual}, expected {expected}")
 
 
 def check_guard(subject: str, memory: Array) -> None:
@@ -192,23 +192,23 @@ def check_unchanged(subject: str, array: Array, original: Array) -> None:
         raise NotConformingError(f"the library changed {subject}")
 
 
-def check_array(subject: str, found: Array, expected: Array) -> None:
+def check_array(subject: str, actual: Array, expected: Array) -> None:
     """Compare arrays.
 
     Args:
         subject: The subject of the message, such as "output 0".
-        found: The actual array.
+        actual: The actual array.
         expected: The expected array.
 
     Raises:
         NotConformingError: The arrays differ by more than the rounding of float32 sums of a few terms.
     """
-    mismatches = ~np.isclose(found, expected, rtol=1e-5, atol=1e-6)
+    mismatches = ~np.isclose(actual, expected, rtol=1e-5, atol=1e-6)
     if mismatches.any():
         place = tuple(int(index) for index in np.argwhere(mismatches)[0])
         count = pluralize(int(mismatches.sum()), "wrong element")
         raise NotConformingError(
-            f"{subject} has {count} out of {mismatches.size}; the first, at {place}, is {found[place]}, "
+            f"{subject} has {count} out of {mismatches.size}; the first, at {place}, is {actual[place]}, "
             f"expected {expected[place]}"
         )
 

@@ -257,17 +257,17 @@ def destroyed_contexts_release_their_cores(bench: EngineBench) -> None:
 def a_mask_selects_the_cores(bench: EngineBench) -> None:
     """Check that a context allocates exactly the cores of a mask, and that invalid masks are rejected."""
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
-    wanted = 1 << (count - 1)
+    last_core = 1 << (count - 1)
     with bench.engine() as engine, bench.engine("other") as second:
         for mask in (0, 1 << count):
             with expect_failure(f"a mask of {mask:#x}", Result.ERROR_INVALID_ARGUMENT):
                 bench.client.context(engine, AS_MASK, mask)
-        with bench.context(engine, AS_MASK, wanted) as context:
+        with bench.context(engine, AS_MASK, last_core) as context:
             with expect_failure("cores that another context has", Result.ERROR_CORES_UNAVAILABLE):
-                bench.client.context(second, AS_MASK, wanted)
+                bench.client.context(second, AS_MASK, last_core)
             bench.check_batch(context, 9)
             remaining = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
-            check("the remaining cores", remaining, wanted - 1)
+            check("the remaining cores", remaining, last_core - 1)
             bench.client.call("hgDeviceRelease", 0, remaining)
 
 

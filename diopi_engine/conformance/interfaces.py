@@ -43,12 +43,12 @@ def find_cases(library: Path) -> list[str]:
     process = subprocess.run(command, capture_output=True, text=True)
     if process.returncode:
         raise NoInterfaceError(f"{library} can't be loaded: {process.stderr.strip() or f'status {process.returncode}'}")
-    found = [symbol for symbol in json.loads(process.stdout) if symbol in CASES]
-    if not found and UNTAGGED_CREATE in json.loads(process.stdout):
+    interfaces = [symbol for symbol in json.loads(process.stdout) if symbol in CASES]
+    if not interfaces and UNTAGGED_CREATE in json.loads(process.stdout):
         raise NoInterfaceError(
             f"{library} has the interface of the released NVDLA headers, or was built with an older nvdla.h; the cases "
             "call the methods of the published document: build the library with the nvdla.h of this version"
         )
-    if not found:
+    if not interfaces:
         raise NoInterfaceError(f"{library} has no known interface: it exports none of {', '.join(CASES)}")
-    return [name for symbol in found for name in CASES[symbol]]
+    return [name for symbol in interfaces for name in CASES[symbol]]

@@ -156,7 +156,7 @@ def _map_copies(
         InterfaceError: HG_ERROR_CORES_UNAVAILABLE if too few cores are free.
     """
     masks = (control.core_mask for control in manifest.scheme if control.virtual_device == virtual)
-    wanted = core_numbers(reduce(or_, masks))
+    required_cores = core_numbers(reduce(or_, masks))
     fixed: dict[int, int] = {}
     available = device.cores.available
     if mask:
@@ -166,7 +166,7 @@ def _map_copies(
             raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, f"of cores {mask:#x} only {mask & usable:#x} are free")
         fixed = dict(zip(virtual_cores, core_numbers(mask), strict=False))
         available &= ~mask
-    left = [core for core in wanted if core not in fixed]
+    left = [core for core in required_cores if core not in fixed]
     cores = core_numbers(available)
     if len(cores) < len(left):
         raise InterfaceError(

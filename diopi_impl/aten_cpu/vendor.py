@@ -215,8 +215,8 @@ def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequenc
     if result.shape != outer.shape:
         raise RejectedError(f"grad_output has shape {tuple(outer.shape)}, the result has {tuple(result.shape)}")
     gradients = torch.autograd.grad(result, list(leaves.values()), outer, materialize_grads=True)
-    found = dict(zip(leaves, gradients, strict=True))
-    return [found.get(name) for name in names]
+    gradient_by_name = dict(zip(leaves, gradients, strict=True))
+    return [gradient_by_name.get(name) for name in names]
 
 
 def _deliver(

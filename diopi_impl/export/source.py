@@ -42,11 +42,11 @@ class Interpreter:
         """Return the running interpreter, with `roots` among the folders of its modules."""
         name = sysconfig.get_config_var("INSTSONAME") or ""
         folders = (Path(sysconfig.get_config_var("LIBDIR") or ""), Path(sys.base_prefix) / "lib")
-        found = [folder / name for folder in folders if ".so" in name and (folder / name).is_file()]
+        libraries = [folder / name for folder in folders if ".so" in name and (folder / name).is_file()]
         paths = dict.fromkeys(os.path.abspath(path) for path in (*sys.path, *map(str, roots)) if path)
         return cls(
             version=sysconfig.get_python_version(),
-            library=str(found[0]) if found else "",
+            library=str(libraries[0]) if libraries else "",
             home=sys.base_prefix,
             paths=list(paths),
         )

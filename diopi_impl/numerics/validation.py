@@ -50,8 +50,8 @@ def bound_problems(bound: Bound) -> list[str]:
 def _contradictions_of_bound(bound: Bound) -> Iterator[str]:
     """Yield a message if the range is empty, and one if the bound permits too large an error."""
     if not bound.minimum < bound.maximum:
-        found = f"{bound.minimum!r} and {bound.maximum!r}"
-        yield f"minimum and maximum: expected a minimum below the maximum, found {found}"
+        limits = f"{bound.minimum!r} and {bound.maximum!r}"
+        yield f"minimum and maximum: expected a minimum below the maximum, found {limits}"
     permitted = bound.ulp * FLOAT32_EPSILON + bound.relative + bound.absolute
     if permitted > MAX_RELATIVE_ERROR:
         values = ", ".join(f"{name} = {getattr(bound, name):g}" for name in ("ulp", "relative", "absolute"))
@@ -124,8 +124,8 @@ def _convolution_problems(numerics: Declaration) -> Iterator[str]:
     """Yield a message if the algorithms of convolutions are unknown or missing."""
     allowed, algorithms = values_of(type(numerics), "convolutions"), numerics.convolutions
     if not _is_list(algorithms) or not algorithms or not all(entry in allowed for entry in algorithms):
-        found = sorted(algorithms, key=str) if isinstance(algorithms, (set, frozenset)) else algorithms
-        yield f"convolutions: expected a list with at least one of {_quote(allowed)}, found {found!r}"
+        declared = sorted(algorithms, key=str) if isinstance(algorithms, (set, frozenset)) else algorithms
+        yield f"convolutions: expected a list with at least one of {_quote(allowed)}, found {declared!r}"
 
 
 def _elementary_problems(elementary: object) -> Iterator[str]:
@@ -213,15 +213,15 @@ def deviating_fields(numerics: Declaration) -> list[str]:
     return [name for name in deviating if (name, getattr(numerics, name)) != ("subnormals", "keep")]
 
 
-def describe_choice(place: str, allowed: Iterable[object], found: object) -> str:
+def describe_choice(place: str, allowed: Iterable[object], value: object) -> str:
     """Return a message for a value that is not one of the allowed values.
 
     Args:
         place: the field that has the value.
         allowed: the allowed values.
-        found: the value.
+        value: the value.
     """
-    return f"{place}: expected one of {_quote(allowed)}, found {found!r}"
+    return f"{place}: expected one of {_quote(allowed)}, found {value!r}"
 
 
 def _quote(values: Iterable[object]) -> str:

@@ -202,7 +202,7 @@ class _OutputLimits:
             return cls(expected, exact, expected.budget)
         return cls(None, exact, precise.budget(name, dtype) if precise and exact is not None else None)
 
-    def exceeds_budget(self, actual: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
+    def exceeds_budget(self, actual: NDArray[Any], cpu_values: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
         """Return a mask of the incorrect elements of an output.
 
         An element is incorrect if it differs by more than the budget from the CPU's result, and from the exact result
@@ -211,19 +211,19 @@ class _OutputLimits:
 
         Args:
             actual: the elements on the device.
-            wanted: the elements on the CPU in the element type of the call.
+            cpu_values: the elements on the CPU in the element type of the call.
             dtype: the element type.
         """
         if self.expected is not None and self.expected.needs_validator:
             return np.zeros(actual.shape, bool)
         if is_inexact(dtype):
-            budget = Budget(ulp(wanted, dtype)) if self.budget is None else self.budget
+            budget = Budget(ulp(cpu_values, dtype)) if self.budget is None else self.budget
             allowed = budget.limit + format_of(dtype).tiny
-            mask = _exceeds(actual, wanted, allowed)
+            mask = _exceeds(actual, cpu_values, allowed)
             if self.exact is not None:
                 mask &= _exceeds(actual, self.exact, allowed)
         else:
-            mask = actual != wanted
+            mask = actual != cpu_values
         if self.expected is not None and self.expected.specified is not None:
             mask &= self.expected.specified
         return mask
@@ -239,26 +239,26 @@ def _exceeds(actual: NDArray[Any], expected: NDArray[Any], allowed: FloatArray) 
 
 
 def _compare_output(
-    name: str, tensor: torch.Tensor, wanted: NDArray[Any], limits: _OutputLimits | None
+    name: str, tensor: torch.Tensor, cpu_output: NDArray[Any], limits: _OutputLimits | None
 ) -> ComparedTensor:
     """Compare one output of the device with that of the CPU.
 
     Args:
         name: the name of the output.
         tensor: the output on the device.
-        wanted: the output on the CPU.
+        cpu_output: the output on the CPU.
         limits: the limits for the differences; None for a random output, of which only shape and type are compared.
 
     Returns:
         The comparison.
     """
     actual, dtype = read_elements(tensor), DTYPES[tensor.dtype]
-    if actual.shape != wanted.shape or actual.dtype != wanted.dtype:
-        statement = f"{name}: {actual.dtype}{list(actual.shape)}, on the CPU {wanted.dtype}{list(wanted.shape)}"
+    if actual.shape != cpu_output.shape or actual.dtype != cpu_output.dtype:
+        statement = f"{name}: {actual.dtype}{list(actual.shape)}, on the CPU {cpu_output.dtype}{list(cpu_output.shape)}"
         return ComparedTensor(name, False, (statement,))
     if limits is None:
         return ComparedTensor(name, True, (f"{name}: drawn at random, of the same form",))
-    device_values, cpu_values = widen(actual, dtype), widen(wanted, dtype)
+    device_values, cpu_values = widen(actual, dtype), widen(cpu_output, dtype)
     mask = limits.exceeds_budget(device_values, cpu_values, dtype)
     if not mask.any():
         return ComparedTensor(name, True, (f"{name}: allclose",))
@@ -266,7 +266,7 @@ def _compare_output(
 
 
 def _describe_difference(
-    name: str, tensor: torch.Tensor, actual: NDArray[Any], wanted: NDArray[Any], mask: NDArray[np.bool_]
+    name: str, tensor: torch.Tensor, actual: NDArray[Any], cpu_values: NDArray[Any], mask: NDArray[np.bool_]
 ) -> Iterator[str]:
     """Yield the lines of the message about an incorrect output: the largest difference, and the first elements.
 
@@ -274,20 +274,20 @@ def _describe_difference(
         name: the name of the output.
         tensor: the output on the device.
         actual: the elements on the device.
-        wanted: the elements on the CPU.
+        cpu_values: the elements on the CPU.
         mask: which elements are incorrect.
     """
     with np.errstate(all="ignore"):
-        differences = np.where(mask, np.abs(actual * 1.0 - wanted * 1.0), 0)
-        distances = np.abs(actual * 1.0 - wanted * 1.0)
+        differences = np.where(mask, np.abs(actual * 1.0 - cpu_values * 1.0), 0)
+        distances = np.abs(actual * 1.0 - cpu_values * 1.0)
     place = np.unravel_index(int(np.argmax(np.where(np.isnan(differences), np.inf, differences))), actual.shape)
     index = tuple(map(int, place))
     yield (
         f"{name}: {int(mask.sum())} of {mask.size} elements differ, most at {index}: {actual[index]} and "
-        f"{wanted[index]}, by {differences[index]:.6g}; mean absolute error {distances.mean():.6g}"
+        f"{cpu_values[index]}, by {differences[index]:.6g}; mean absolute error {distances.mean():.6g}"
     )
     form = f"{DTYPES[tensor.dtype].name}{list(tensor.shape)} strides {list(tensor.stride())}"
-    for side, array in (("device", actual), ("CPU", wanted)):
+    for side, array in (("device", actual), ("CPU", cpu_values)):
         first = ", ".join(
             f"{value:.6g}" if array.dtype.kind == "f" else str(value) for value in array.flat[:MAX_LISTED_ELEMENTS]
         )

@@ -181,10 +181,10 @@ def divide(graph: torch.fx.Graph, vendor: BaseVendor) -> list[Stage]:
     stages: dict[int, list[Node]] = {}
     for node, position in _order(placements).items():
         stages.setdefault(position, []).append(node)
-    found: list[Stage] = []
+    divided_stages: list[Stage] = []
     for position, nodes in sorted(stages.items()):
-        found += [OperatorStage(node) for node in nodes] if position % 2 else [_compile_stage(nodes, vendor)]
-    return found + writes
+        divided_stages += [OperatorStage(node) for node in nodes] if position % 2 else [_compile_stage(nodes, vendor)]
+    return divided_stages + writes
 
 
 @final

@@ -58,11 +58,11 @@ class ReferenceSamples:
             ]
         return cls(inputs, outputs)
 
-    def check(self, subject: str, found: Sequence[Array]) -> float:
+    def check(self, subject: str, outputs: Sequence[Array]) -> float:
         """Return the largest error / budget of the results; raise NotConformingError if a result is wrong."""
         return max(
             _check_output(f"output {n} of {subject}", *pair)
-            for n, pair in enumerate(zip(found, self.outputs, strict=True))
+            for n, pair in enumerate(zip(outputs, self.outputs, strict=True))
         )
 
 
@@ -72,22 +72,22 @@ def _output_budget(expected: Expected) -> Budget:
     return expected.budget
 
 
-def _check_output(subject: str, found: Array, expected: Expected) -> float:
+def _check_output(subject: str, actual: Array, expected: Expected) -> float:
     """Return the largest error / budget of an output.
 
     Raises:
         NotConformingError: the shape is wrong, an error exceeds its budget, or the root mean square of the errors
             exceeds its limit.
     """
-    if found.shape != expected.values.shape:
-        raise NotConformingError(f"{subject} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
-    comparison = compare(found, expected)
+    if actual.shape != expected.values.shape:
+        raise NotConformingError(f"{subject} has shape {list(actual.shape)}, expected {list(expected.values.shape)}")
+    comparison = compare(actual, expected)
     if comparison.is_wrong.any():
         place = tuple(int(index) for index in np.argwhere(comparison.is_wrong)[0])
         budget = _output_budget(expected).limit[place]
         count = pluralize(int(comparison.is_wrong.sum()), "wrong element")
         raise NotConformingError(
-            f"{subject} has {count} out of {found.size}; the first, at {place}, is {found[place]}, "
+            f"{subject} has {count} out of {actual.size}; the first, at {place}, is {actual[place]}, "
             f"expected {expected.values[place]:.9g} ± {budget:.2g}"
         )
     if comparison.errors is not None and comparison.exceeds_rms_limit:

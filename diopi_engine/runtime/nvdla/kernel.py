@@ -237,8 +237,8 @@ def find_array(opened: OpenDevice, part: TaskMemory) -> tuple[DeviceMemory, Arra
 
 def _prepare_task(opened: OpenDevice, task: DeviceTask) -> tuple[Program, int, list[Array]]:
     """Check a task and return its program, batch size, inputs and outputs; raise InterfaceError if it is invalid."""
-    found = [find_array(opened, part) for part in task.memories]
-    memory, arrays = found[0][0], [array for _, array in found]
+    memories = [find_array(opened, part) for part in task.memories]
+    memory, arrays = memories[0][0], [array for _, array in memories]
     program = memory.program(len(arrays[0]), opened.device)
     _check_task(program, task.batch, arrays)
     return program, task.batch, arrays[1:]

@@ -252,9 +252,9 @@ def _judge_function(recorded: RecordedCall, label: str) -> Judgment:
         ratio=max((finding.excess for finding in outcome.check_results if not finding.passed), default=0) or math.inf,
         relative_error=max(
             (
-                _relative_error(widen(tensor.values, tensor.dtype), wanted)
-                for tensor, wanted in record.results()
-                if tensor.values.size == wanted.values.size
+                _relative_error(widen(tensor.values, tensor.dtype), expected_result)
+                for tensor, expected_result in record.results()
+                if tensor.values.size == expected_result.values.size
             ),
             default=math.inf,
         ),

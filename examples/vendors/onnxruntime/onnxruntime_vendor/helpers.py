@@ -161,9 +161,9 @@ def in_planes(graph: Graph, pooled: Value, source: Value) -> tuple[Value, Value]
 
 def adaptive(graph: Graph, value: Value, shape: Sequence[int], sizes: Sequence[int], operator: str) -> Value:
     """Return adaptive pooling; reject sizes for which the windows differ in size, which ONNX does not support."""
-    if any(not wanted or size % wanted for size, wanted in zip(shape[2:], sizes, strict=True)):
+    if any(not result_size or size % result_size for size, result_size in zip(shape[2:], sizes, strict=True)):
         reject("ONNX has no pooling with windows of several sizes")
-    kernel = [size // wanted for size, wanted in zip(shape[2:], sizes, strict=True)]
+    kernel = [size // result_size for size, result_size in zip(shape[2:], sizes, strict=True)]
     return graph.operator(operator)(value, kernel_shape=kernel, strides=kernel)
 
 
