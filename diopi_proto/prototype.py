@@ -368,7 +368,7 @@ _registry: dict[str, Prototype] = {}
 
 
 def register(prototype: Prototype) -> Prototype:
-    """Return `prototype` after adding it to the registry; raise PrototypeError if it is invalid or its name is taken."""
+    """Return `prototype` after adding it to the registry; raise PrototypeError if it is invalid or declared twice."""
     if prototype.name in _registry:
         families = f"{_registry[prototype.name].family} and {prototype.family}"
         raise PrototypeError(f"{prototype.name} is declared twice: in {families}")

@@ -121,8 +121,8 @@ def function_calls(operator: AtenOperator, row: Row, returned: Sequence[Any]) ->
     operator = _repeat_for_all_axes(operator, row.function)
     plain = find_form(row.function, inplace=False, scalar=False) or find_form(row.function, inplace=False, scalar=True)
     assert plain is not None
-    needed = sourced_arguments(plain)
-    values = {p.name: operator.get(row.source(p.name, operator.arguments)) for p in plain.arguments if p.name in needed}
+    names = sourced_arguments(plain)
+    values = {p.name: operator.get(row.source(p.name, operator.arguments)) for p in plain.arguments if p.name in names}
     lists = [name for name, value in values.items() if plain.parameter(name).is_tensor and isinstance(value, list)]
     if not lists:
         return _append_conversions(_call(operator, row, plain, values, results), operator.factory)

@@ -302,8 +302,8 @@ def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:
 def _with_reason(case: Case, reasons: _Reasons) -> Case:
     """Return the case with the first reason whose expression matches its label, unless it already has a reason."""
     label = case.label.partition("-")[2]
-    found = (reason for begin, reason in reasons.items() if re.match(f"(?:{begin})(?:-|$)", label))
-    reason = case.non_discriminating or next(found, "")
+    matching_reasons = (reason for begin, reason in reasons.items() if re.match(f"(?:{begin})(?:-|$)", label))
+    reason = case.non_discriminating or next(matching_reasons, "")
     return replace(case, non_discriminating=reason) if reason != case.non_discriminating else case
 
 

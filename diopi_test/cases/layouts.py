@@ -178,9 +178,9 @@ def layout_named(name: str) -> Layout:
     """
     if name in LAYOUTS:
         return LAYOUTS[name]
-    if (found := _STRIDES.fullmatch(name)) is None:
+    if (match := _STRIDES.fullmatch(name)) is None:
         raise ValueError(f"the layout {name!r} is unknown, expected {', '.join(LAYOUTS)}, or strides(…) with integers")
-    steps, offset = found.groups()
+    steps, offset = match.groups()
     return Strides(tuple(int(step) for step in steps.split(",")) if steps else (), int(offset or 0))
 
 

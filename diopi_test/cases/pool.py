@@ -155,9 +155,9 @@ class PoolingSizes:
 
 def _rank(prototype: Prototype) -> int:
     """Return the number of spatial axes that the function's name states."""
-    found = re.search(r"([123])d", prototype.name)
-    assert found
-    return int(found[1])
+    match = re.search(r"([123])d", prototype.name)
+    assert match
+    return int(match[1])
 
 
 def _derive_arguments(prototype: Prototype, kind: str) -> Derive[PoolingSizes]:

@@ -61,9 +61,9 @@ def resizings() -> Mapping[str, Sequence[SizeReplacement]]:
                 sizes={int(size): target for size, target in entry["sizes"].items()},
                 attributes=resizing.ResizedAttributes(entry.get("attributes", "none")),
             )
-            for entry in found
+            for entry in replacements
         ]
-        for function, found in entries.items()
+        for function, replacements in entries.items()
     }
 
 

@@ -134,38 +134,38 @@ def _passed_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
-    """Return the result that `wanted` refers to, for the values of the case's preceding arguments.
+def compute_result(source: ResultOf, values: Values) -> NDArray[Any]:
+    """Return the result that `source` refers to, for the values of the case's preceding arguments.
 
     Args:
-        wanted: The function, the result, and how the function gets its arguments.
+        source: The function, the result, and how the function gets its arguments.
         values: The plain values of the preceding arguments, by name.
 
     Returns:
-        The result without remarks. Unspecified elements have the value `wanted.unspecified` unless it is None.
+        The result without remarks. Unspecified elements have the value `source.unspecified` unless it is None.
 
     Raises:
         ValueError: The function has no reference.
         KeyError: The case has no preceding argument that the function needs.
     """
-    prototype, reference = lookup(wanted.function), find_reference(wanted.function)
+    prototype, reference = lookup(source.function), find_reference(source.function)
     if reference is None:
-        raise ValueError(f"{wanted.function} has no reference")
+        raise ValueError(f"{source.function} has no reference")
     arguments = {
-        p.name: wanted.extra_arguments[p.name]
-        if p.name in wanted.extra_arguments
-        else values[wanted.argument_names.get(p.name, p.name)]
+        p.name: source.extra_arguments[p.name]
+        if p.name in source.extra_arguments
+        else values[source.argument_names.get(p.name, p.name)]
         for p in prototype.arguments
     }
     defaults = (ResultOverride(),) * len(prototype.results)
     keywords = {"out": defaults[0] if len(defaults) == 1 else defaults} if takes_out(reference) else {}
     with np.errstate(all="ignore"):
         returned = reference(**arguments, **keywords)
-    result = _results_by_name(prototype, returned)[wanted.result]
+    result = _results_by_name(prototype, returned)[source.result]
     array = np.asarray(strip_remarks(result))
-    if not isinstance(result, PartlySpecified) or wanted.unspecified is None:
+    if not isinstance(result, PartlySpecified) or source.unspecified is None:
         return array
-    return np.where(result.specified, array, wanted.unspecified)
+    return np.where(result.specified, array, source.unspecified)
 
 
 def _results_by_name(prototype: Prototype, returned: Any) -> dict[str, Any]:

@@ -59,12 +59,12 @@ def _apply_form(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool,
     changed: dict[str, Any] = {
         name: () if issubclass(prototype.parameter(name).annotation, Size) else None for name in form.missing
     }
-    for name, wanted in form.shapes.items():
-        shape = _resolve_shape(case.arguments[name].shape, wanted, sizes)
+    for name, named_shape in form.shapes.items():
+        shape = _resolve_shape(case.arguments[name].shape, named_shape, sizes)
         if shape is None:
             return None
         changed[name] = _reshaped(case.arguments[name], shape)
-    named = {size for wanted in form.shapes.values() for size in wanted if isinstance(size, str)}
+    named = {size for named_shape in form.shapes.values() for size in named_shape if isinstance(size, str)}
     label = f"{case.label.partition('-')[0]}-called-by-{form.name}"
     arguments = {**case.arguments, **changed}
     formed = replace(
@@ -84,7 +84,7 @@ def _is_usual(spec: Any) -> bool:
     return isinstance(spec, TensorSpec) and spec.layout is contiguous and 0 not in spec.shape
 
 
-def _resolve_shape(shape: tuple[int, ...], wanted: Sequence[int | str], sizes: Sizes) -> tuple[int, ...] | None:
+def _resolve_shape(shape: tuple[int, ...], named_shape: Sequence[int | str], sizes: Sizes) -> tuple[int, ...] | None:
     """Return the shape that a call form requires for a tensor.
 
     If both shapes have the same rank, a name stands for the size at its position. Otherwise, one name may be unknown,
@@ -92,25 +92,27 @@ def _resolve_shape(shape: tuple[int, ...], wanted: Sequence[int | str], sizes: S
 
     Args:
         shape: The shape of the tensor in the original case.
-        wanted: The shape in the form: numbers, names of sizes, and products of names, such as "heads·width".
+        named_shape: The shape in the form: numbers, names of sizes, and products of names, such as "heads·width".
         sizes: The sizes by name. The function adds names whose sizes it determines.
 
     Returns:
         The required shape; None if the tensor cannot have it.
     """
-    if len(shape) == len(wanted):
-        for size, name in zip(shape, wanted, strict=True):
+    if len(shape) == len(named_shape):
+        for size, name in zip(shape, named_shape, strict=True):
             if isinstance(name, str) and _resolve_size(name, sizes) is None:
                 sizes[name] = size
             if isinstance(name, str) and _resolve_size(name, sizes) != size:
                 return None
-        return tuple(size if isinstance(name, str) else name for size, name in zip(shape, wanted, strict=True))
-    unknown = [size for size in wanted if isinstance(size, str) and _resolve_size(size, sizes) is None]
+        return tuple(size if isinstance(name, str) else name for size, name in zip(shape, named_shape, strict=True))
+    unknown = [size for size in named_shape if isinstance(size, str) and _resolve_size(size, sizes) is None]
     if len(unknown) > 1:
         return None
     for name in unknown:
-        sizes[name] = prod(shape) // prod(known for size in wanted if (known := _resolve_size(size, sizes)) is not None)
-    new_shape = tuple(known for size in wanted if (known := _resolve_size(size, sizes)) is not None)
+        sizes[name] = prod(shape) // prod(
+            known for size in named_shape if (known := _resolve_size(size, sizes)) is not None
+        )
+    new_shape = tuple(known for size in named_shape if (known := _resolve_size(size, sizes)) is not None)
     return new_shape if prod(new_shape) == prod(shape) or _broadcasts_to(shape, new_shape) else None
 
 

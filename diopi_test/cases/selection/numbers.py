@@ -132,10 +132,10 @@ def untested_number_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterat
             choice = _choose_number(prototype, demand)
             candidates = [_replace_number(case, choice) for case in sorted(suitable, key=_rarity)]
             defined = [case for case in candidates if not reason_open(prototype, case)]
-            found = next(iter(defined or candidates), None)
-            if found:
-                tested.append(found)
-                yield found
+            chosen = next(iter(defined or candidates), None)
+            if chosen:
+                tested.append(chosen)
+                yield chosen
 
 
 def _can_take_other_number(prototype: Prototype, case: Case, name: str) -> bool:

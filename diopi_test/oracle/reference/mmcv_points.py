@@ -41,9 +41,9 @@ def _squared_distances(points_a: Array, points_b: Array) -> Array:
 
 def _fill_row(row: Array, hits: Array) -> None:
     """Fill a row with the indices of the first hits; repeat the first index in unused slots."""
-    found = np.flatnonzero(hits)[: row.size]
-    row[:] = found[0]
-    row[: found.size] = found
+    hit_indices = np.flatnonzero(hits)[: row.size]
+    row[:] = hit_indices[0]
+    row[: hit_indices.size] = hit_indices
 
 
 @reference("diopiBallQueryMmcv")
@@ -145,9 +145,9 @@ def _nearest_points(centers: Array, points: Array, count: int, missing: float) -
     """
     distances = _squared_distances(centers, points)
     order = np.argsort(distances, -1, kind="stable")[..., :count]
-    found = order.shape[-1]
+    neighbor_count = order.shape[-1]
     indices, nearest = np.zeros((*order.shape[:-1], count), np.int64), np.full((*order.shape[:-1], count), missing)
-    indices[..., :found], nearest[..., :found] = order, np.take_along_axis(distances, order, -1)
+    indices[..., :neighbor_count], nearest[..., :neighbor_count] = order, np.take_along_axis(distances, order, -1)
     return nearest, indices
 
 
