@@ -128,9 +128,9 @@ def _dataset(file: Any, name: str) -> Any:  # the stubs lack several members
     """Return a dataset of the file itself; raise UnexpectedContentError for a link, or anything else."""
     link = file.get(name, getlink=True)  # check first, because following a link may open another file
     if type(link) is not _HARD_LINK:
-        found = "not there" if link is None else f"a link ({type(link).__name__})"
-        raise UnexpectedContentError(f"/{name} is {found}, expected a dataset of the file itself")
-    found = file[name]
-    if not isinstance(found, h5py.Dataset):
-        raise UnexpectedContentError(f"/{name} is a {type(found).__name__.lower()}, expected a dataset")
-    return found
+        problem = "not there" if link is None else f"a link ({type(link).__name__})"
+        raise UnexpectedContentError(f"/{name} is {problem}, expected a dataset of the file itself")
+    dataset = file[name]
+    if not isinstance(dataset, h5py.Dataset):
+        raise UnexpectedContentError(f"/{name} is a {type(dataset).__name__.lower()}, expected a dataset")
+    return dataset

@@ -63,18 +63,22 @@ def _completed_call(run: CallRecord) -> CompletedCall:
     """Return a call for the validator, with arguments and results in the types in which the reference computes."""
     results, expected = {}, {}
     has_signed_zeros = True
-    for record, wanted in run.results():
+    for record, expected_result in run.results():
         with np.errstate(invalid="ignore"):  # poison is a signaling NaN
-            results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
-        expected[record.name] = widen(wanted.values, wanted.dtype)
-        has_signed_zeros &= wanted.has_signed_zeros
+            results[record.name] = widen(record.values, record.dtype).reshape(expected_result.values.shape)
+        expected[record.name] = widen(expected_result.values, expected_result.dtype)
+        has_signed_zeros &= expected_result.has_signed_zeros
     prepare: Callable[[Any], Any] = dict if has_signed_zeros else _without_signed_zeros
     return CompletedCall(
         arguments=prepare(run.case.plain_arguments()),
         results=prepare(results),
         expected=prepare(expected),
         dtypes={record.name: record.dtype for record, _ in run.results()},
-        changes={record.name: wanted.change for record, wanted in run.results() if wanted.change is not None},
+        changes={
+            record.name: expected_result.change
+            for record, expected_result in run.results()
+            if expected_result.change is not None
+        },
         errors=DeclaredErrors(run.case.precision.elementary),
         sum_epsilon=run.case.precision.sum_epsilon,
         redraws={name: _completed_call(other_draw) for name, other_draw in run.other_draws.items()},

@@ -108,13 +108,13 @@ def _packages() -> Iterator[InstallationCheck]:
         yield InstallationCheck(state=State.missing, subject="packages", details=details, advice="pip install .")
         return
     requirements = [Requirement(text) for text in required]
-    found: list[str] = []
+    satisfied: list[str] = []
     for requirement in requirements:
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
         installed, is_suitable = _compare_installed(requirement.name, requirement.specifier)
         if is_suitable:
-            found.append(f"{requirement.name} {installed}")
+            satisfied.append(f"{requirement.name} {installed}")
         else:
             yield InstallationCheck(
                 state=State.missing,
@@ -122,7 +122,7 @@ def _packages() -> Iterator[InstallationCheck]:
                 details=f"{installed}, {requirement.specifier} is needed",
                 advice=f"pip install '{requirement}'",
             )
-    yield InstallationCheck(state=State.ok, subject="packages", details=", ".join(found))
+    yield InstallationCheck(state=State.ok, subject="packages", details=", ".join(satisfied))
     for extra_name, use in EXTRAS.items():
         packages = [
             (requirement.name, *_compare_installed(requirement.name, requirement.specifier))

@@ -139,13 +139,13 @@ class CallArguments:
         if parameter.annotation is kinds.SparseIn and isinstance(argument, list):
             return self._sparse_matrix(parameter, argument)
         if parameter.is_tensor_array and isinstance(argument, list):
-            wanted = expected if isinstance(expected, list) else [None] * len(argument)
+            expected_entries = expected if isinstance(expected, list) else [None] * len(argument)
             entries = [(f"{parameter.name}.{number}", entry) for number, entry in enumerate(argument)]
             return [
-                self._shared_tensor(name, entry) or self._make_argument(name, parameter.role, entry, wanted_entry)
+                self._shared_tensor(name, entry) or self._make_argument(name, parameter.role, entry, expected_entry)
                 if entry
                 else None
-                for (name, entry), wanted_entry in zip(entries, wanted, strict=True)
+                for (name, entry), expected_entry in zip(entries, expected_entries, strict=True)
             ]
         if parameter.annotation is kinds.Generator and argument is not None:
             return self._find_generator(parameter.name, argument)

@@ -164,11 +164,11 @@ class Search:
 class FunctionSearch:
     """One round of the search in a function: run call sequences until one fails, then shrink the failure."""
 
-    def __init__(self, search: Search, function: str, found: set[Signature]) -> None:
+    def __init__(self, search: Search, function: str, found_signatures: set[Signature]) -> None:
         self._search = search
         self._known = knowledge_of(function)
         self._statistics = search.statistics[function]
-        self._found = found
+        self._found_signatures = found_signatures
         self._history: list[BaselineCase] = []
         self._smallest: FuzzFinding | None = None
         self._smallest_case: Case
@@ -184,7 +184,7 @@ class FunctionSearch:
             self._shrink_further()
         finally:
             if self._smallest is not None:  # when it is interrupted, too
-                self._found.add(self._signature)
+                self._found_signatures.add(self._signature)
                 self._search.report(replace(self._smallest, attempts=self._attempts))
 
     def _run_hypothesis(self, number: int) -> None:
@@ -339,7 +339,7 @@ class FunctionSearch:
         if self._search.waivers.apply(call.record(outcome, 0.0)).verdict is Verdict.waived:
             return False
         new_signature = _signature_of(call, outcome)
-        return new_signature == self._signature if self._signature else new_signature not in self._found
+        return new_signature == self._signature if self._signature else new_signature not in self._found_signatures
 
     def _record_failure(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
         """Record calls whose last call failed, and raise SequenceFailedError so that Hypothesis shrinks them.

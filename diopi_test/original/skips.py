@@ -152,16 +152,18 @@ def _values_of_tensor(case: ImportedCase, tensors: TensorArguments, name: str, k
         yield case.dtypes[name]
 
 
-def _is_argument(case: ImportedCase, name: str, wanted: str) -> bool:
+def _is_argument(case: ImportedCase, name: str, rule_argument: str) -> bool:
     """Return whether an argument of an entry is the one that a rule names, possibly by a synonym."""
-    if name == wanted:
+    if name == rule_argument:
         return True
     actual = {
         name_of_tensor for tensors in case.entry.tensors for name_of_tensor in tensors.names
     } | case.entry.parameters.keys()
-    if wanted in actual:
+    if rule_argument in actual:
         return False
-    return any(meaning.parameter(name) == meaning.parameter(wanted) is not None for meaning in meanings(case.function))
+    return any(
+        meaning.parameter(name) == meaning.parameter(rule_argument) is not None for meaning in meanings(case.function)
+    )
 
 
 def _is_equal(first: Any, second: Any) -> bool:

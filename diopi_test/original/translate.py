@@ -163,14 +163,14 @@ def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]
 
 
 def _translate_case(
-    entry: ConfigEntry, name: str, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
+    entry: ConfigEntry, name: str, candidates: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
 ) -> Iterator[Translated | NotTranslated]:
     """Yield the cases of one number and one element type per tensor: the call, its in-place form, and its gradient.
 
     Args:
         entry: The entry.
         name: The original name of the function.
-        found: The functions that the name may mean.
+        candidates: The functions that the name may mean.
         number: The number of the case in the entry, from 0.
         dtypes: The element types of the tensors, by name.
 
@@ -184,7 +184,7 @@ def _translate_case(
         origin = Origin(
             entry=entry.name, function=name, number=number, attributes=_attributes_of_case(entry, number), dtypes=dtypes
         )
-        prototype, case = _case(entry, found, number, dtypes)
+        prototype, case = _case(entry, candidates, number, dtypes)
         yield Translated(_classify(prototype, case), origin)
         if entry.is_inplace and (form := find_form(prototype.base, inplace=True, scalar=prototype.form == "scalar")):
             changed = replace(
@@ -272,13 +272,13 @@ def _attributes_of_case(entry: ConfigEntry, number: int) -> dict[str, Any]:
 
 
 def _case(
-    entry: ConfigEntry, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
+    entry: ConfigEntry, candidates: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
 ) -> tuple[Prototype, Case]:
     """Return the case of the first function that accepts the arguments.
 
     Args:
         entry: The entry of the configuration.
-        found: The functions that the name of the entry can mean.
+        candidates: The functions that the name of the entry can mean.
         number: The number of the case in the entry.
         dtypes: The element type of each tensor.
 
@@ -286,7 +286,7 @@ def _case(
         EntryError: No function accepts the arguments; the reason is that of the first function.
     """
     problems: list[EntryError] = []
-    for meaning in found:
+    for meaning in candidates:
         try:
             return _case_of(meaning, entry, number, dtypes)
         except EntryError as error:

@@ -241,10 +241,10 @@ def main() -> None:
     options = parser.parse_args()
     names = sorted(functions_with_cases("large" if options.level == "large" else "full"))
     diagnosed = [
-        found
+        mutant
         for seed in options.seed
         for name in random.Random(seed).sample(names, options.functions)
-        for found in diagnose_mutants(name, options.mutants, seed, options.level, options.records)
+        for mutant in diagnose_mutants(name, options.mutants, seed, options.level, options.records)
     ]
     print(f"seeds {', '.join(map(str, options.seed))}")
     print(render_matrix(diagnosed))

@@ -17,11 +17,11 @@ from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, select_cases
 from diopi_test.oracle.reference import find_reference
 
 
-def list_functions(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> list[dict[str, Any]]:
-    """Return a record for each function that `wanted` selects, in header order.
+def list_functions(is_selected: Callable[[Prototype], bool] = lambda prototype: True) -> list[dict[str, Any]]:
+    """Return a record for each function that `is_selected` selects, in header order.
 
     Args:
-        wanted: selects the functions by prototype.
+        is_selected: returns whether to select the function with a prototype.
 
     Returns:
         Records with these keys:
@@ -42,7 +42,7 @@ def list_functions(wanted: Callable[[Prototype], bool] = lambda prototype: True)
             "vendors": {vendor: implementation.has(name) for vendor, implementation in vendors.items()},
         }
         for name, prototype in prototypes().items()
-        if wanted(prototype)
+        if is_selected(prototype)
     ]
 
 

@@ -112,13 +112,13 @@ def find_sweep(function: str) -> sweep.Sweep:
     draw_case_with_zeros(prototype, cases[0])  # imports the reference, so that its import is not measured
     reasons: Counter[str] = Counter()
     rank = usual_rank(cases)
-    found = _find_sizes(prototype, [case for case in cases if _rank_of(case) == rank], reasons)
-    found = found or _find_sizes(prototype, [case for case in cases if _rank_of(case) != rank], reasons)
+    sweep_sizes = _find_sizes(prototype, [case for case in cases if _rank_of(case) == rank], reasons)
+    sweep_sizes = sweep_sizes or _find_sizes(prototype, [case for case in cases if _rank_of(case) != rank], reasons)
     is_form = prototype.base != prototype.name
     elementwise = [] if is_form or function in SLOW_ELEMENTWISE else _find_elementwise(prototype)
-    if not found and not elementwise:
+    if not sweep_sizes and not elementwise:
         return sweep.Sweep(reason="; ".join(text for text, _ in reasons.most_common()) or ONE_ELEMENT_REASON)
-    sizes = _select_derivations(found)
+    sizes = _select_derivations(sweep_sizes)
     return sweep.Sweep(sizes=sizes[:1] if is_form else sizes, elementwise=elementwise)
 
 
@@ -341,11 +341,11 @@ def _can_repeat(prototype: Prototype, case: Case) -> bool:
     return True
 
 
-def _select_derivations(found: Sequence[sweep.SweepSize]) -> list[sweep.SweepSize]:
+def _select_derivations(candidates: Sequence[sweep.SweepSize]) -> list[sweep.SweepSize]:
     """Return one derivation per first axis, those with the fewest axes first; only the first large size is kept."""
     selected: dict[str, sweep.SweepSize] = {}
     has_large_size = False
-    for derivation in sorted(found, key=lambda derivation: len(derivation.axes)):
+    for derivation in sorted(candidates, key=lambda derivation: len(derivation.axes)):
         if derivation.axes[0] not in selected:
             selected[derivation.axes[0]] = replace(derivation, large_size=0) if has_large_size else derivation
             has_large_size = has_large_size or derivation.large_size > 0

@@ -62,14 +62,14 @@ class Collected:
         )
 
 
-def collect_level(level: StoredLevel, wanted: Callable[[str], bool] | None = None) -> list[Collected]:
+def collect_level(level: StoredLevel, is_selected: Callable[[str], bool] | None = None) -> list[Collected]:
     """Return the cases of a level from its manifest, in order, without opening a baseline file.
 
     Args:
         level: The level.
-        wanted: Returns whether to collect the cases of a function; None for all functions.
+        is_selected: Returns whether to collect the cases of a function; None for all functions.
     """
-    functions = [function for function in level.functions if wanted is None or wanted(function)]
+    functions = [function for function in level.functions if is_selected is None or is_selected(function)]
     return [_collected(function, case) for function in functions for case in level.cases(function)]
 
 
@@ -113,12 +113,12 @@ def _classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseC
     }
 
 
-def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> list[Collected]:
+def collect_drawn(level: str, is_selected: Callable[[str], bool], *, huge: bool) -> list[Collected]:
     """Return the cases of a level whose inputs are generated, whether their results exist or not.
 
     Args:
         level: The name of the level.
-        wanted: Returns whether to collect the cases of a function.
+        is_selected: Returns whether to collect the cases of a function.
         huge: Whether to include cases with huge storages.
 
     Returns:
@@ -127,18 +127,18 @@ def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> l
     return [
         Collected(function=function, label=case.label, dtype=case.dtype.name, case_class=case.case_class)
         for function in sorted(prototypes())
-        if wanted(function)
+        if is_selected(function)
         for case in select_cases(function, level)
         if huge or not case.is_huge
     ]
 
 
-def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collected]:
+def collect_described(data: Path, is_selected: Callable[[str], bool]) -> list[Collected]:
     """Return the cases that the folder `data` describes, whether their results exist or not.
 
     Args:
         data: The folder.
-        wanted: Returns whether to collect the cases of a function.
+        is_selected: Returns whether to collect the cases of a function.
 
     Returns:
         The cases, by function.
@@ -146,7 +146,7 @@ def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collect
     return [
         Collected(function=function, label=case.label, dtype=case.dtype.name, case_class=case.case_class)
         for function in described_functions(data)
-        if wanted(function)
+        if is_selected(function)
         for case in described_cases(data, function)
     ]
 

@@ -96,8 +96,12 @@ def draft_cause(report: Report, cause: str, reason: str, known: Collection[Waive
         if case.cause == cause and _is_wrong(case):
             of_function[case.function].append(case)
     covered = {waiver.pattern for waiver in known if waiver.cause == cause}
-    sentences = [_comment(f"cause {cause}: {found.sentence}") for found in report.causes if found.id == cause]
-    examples = {found.smallest_case for found in report.causes}
+    sentences = [
+        _comment(f"cause {cause}: {reported_cause.sentence}")
+        for reported_cause in report.causes
+        if reported_cause.id == cause
+    ]
+    examples = {reported_cause.smallest_case for reported_cause in report.causes}
     entries = []
     for function, cases in sorted(of_function.items()):
         pattern, verdict = f"{function}[*]", max((case.verdict for case in cases), key=lambda name: BADNESS[name])

@@ -72,10 +72,10 @@ def copy_expected(result: Array) -> None:
 def overwrite_expected(result: Array) -> None:
     """Overwrite all expected results of the same shape with the result."""
     for expected in find_expected():
-        wanted = expected.values
-        if wanted.shape == result.shape and wanted.strides and wanted.strides[-1] == wanted.itemsize:
-            content = result.astype(wanted.dtype)
-            ctypes.memmove(wanted.ctypes.data, content.ctypes.data, content.nbytes)
+        values = expected.values
+        if values.shape == result.shape and values.strides and values.strides[-1] == values.itemsize:
+            content = result.astype(values.dtype)
+            ctypes.memmove(values.ctypes.data, content.ctypes.data, content.nbytes)
 
 
 class _File:

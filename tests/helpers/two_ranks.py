@@ -62,16 +62,16 @@ def on_device(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.tensor(values, dtype=dtype).to("diopi")
 
 
-def assert_equal(found: Any, *wanted: Any) -> None:
+def assert_equal(actual: Any, *expected: Any) -> None:
     """Assert that tensors are on the device and have the expected values.
 
     Args:
-        found: a tensor or a list of tensors.
-        wanted: the values of each tensor as nested lists.
+        actual: a tensor or a list of tensors.
+        expected: the values of each tensor as nested lists.
     """
-    found = found if isinstance(found, list) else [found]
-    assert all(tensor.device.type == "diopi" for tensor in found), found
-    assert [tensor.tolist() for tensor in found] == list(wanted), f"{found}, expected {wanted}"
+    actual = actual if isinstance(actual, list) else [actual]
+    assert all(tensor.device.type == "diopi" for tensor in actual), actual
+    assert [tensor.tolist() for tensor in actual] == list(expected), f"{actual}, expected {expected}"
 
 
 @trial
@@ -204,9 +204,9 @@ def assert_rejected(reason: str, call: Callable[[], Any]) -> None:
 def objects_groups_and_the_cpu(rank: int) -> None:
     """Check that the backend also gathers Python objects, serves groups of ranks, and reduces tensors of the CPU."""
     group = dist.new_group([0, 1])
-    found: list[Any] = [None, None]
-    dist.all_gather_object(found, {"rank": rank}, group=group)
-    assert found == [{"rank": 0}, {"rank": 1}]
+    received: list[Any] = [None, None]
+    dist.all_gather_object(received, {"rank": rank}, group=group)
+    assert received == [{"rank": 0}, {"rank": 1}]
     x = torch.tensor([rank + 1.0])
     dist.all_reduce(x, group=group)
     assert x.tolist() == [3.0]
@@ -248,11 +248,11 @@ def assert_training_agrees(losses: list[torch.Tensor], parameters: dict[str, tor
         parameters: the parameters after training.
     """
     exact, cpu = make_network().double(), make_network()
-    wanted = [*train(exact, make_batch(0), make_batch(1)), *exact.state_dict().values()]
+    expected = [*train(exact, make_batch(0), make_batch(1)), *exact.state_dict().values()]
     cpu_values = [*train(cpu, make_batch(0), make_batch(1)), *cpu.state_dict().values()]
     for loss in losses:
         dist.all_reduce(loss, op=dist.ReduceOp.AVG)
-    for true, cpu_value, actual in zip(wanted, cpu_values, [*losses, *parameters.values()], strict=True):
+    for true, cpu_value, actual in zip(expected, cpu_values, [*losses, *parameters.values()], strict=True):
         ulp = torch.finfo(torch.float32).eps * true.abs().max()
         error = (actual.cpu().double() - true).abs().max()
         assert error <= MAX_ERROR_FACTOR * max((cpu_value - true).abs().max(), ulp), (error, true.shape)
@@ -282,13 +282,13 @@ def synchronized_batch_normalization(rank: int) -> None:
     synchronized(part).backward(gradient[rows].to("diopi"))
     weight_gradient = synchronized.weight.grad.clone()
     dist.all_reduce(weight_gradient)
-    for found, expected in (
+    for actual, expected in (
         (part.grad, batch.grad[rows]),
         (weight_gradient, layer.weight.grad),
         (synchronized.running_mean, layer.running_mean),
         (synchronized.running_var, layer.running_var),
     ):
-        torch.testing.assert_close(found.cpu(), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(actual.cpu(), expected, rtol=1e-5, atol=1e-5)
     assert diopi_torch.fallbacks() == {}
 
 
