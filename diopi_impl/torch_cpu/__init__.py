@@ -31,7 +31,7 @@ ADDING_IN_HALF = {
     ),
     "diopiConvTranspose?dBackward": (
         *("*float16-plain", "*float16-channels-last", "float16-stride", "float16-dilation", "float16-no-bias"),
-        *("float16-one-element-kernel", "float16-many-by-channel", "float16-output-padding*"),
+        *("float16-one-element-kernel", "float16-many-by-channel", "float16-output-padding*", "float16-rows-of-128"),
     ),
 }
 """The cases of convolutions in which PyTorch's kernels add in half precision, by function."""
