@@ -43,8 +43,9 @@ def find_cases(library: Path) -> list[str]:
     process = subprocess.run(command, capture_output=True, text=True)
     if process.returncode:
         raise NoInterfaceError(f"{library} can't be loaded: {process.stderr.strip() or f'status {process.returncode}'}")
-    interfaces = [symbol for symbol in json.loads(process.stdout) if symbol in CASES]
-    if not interfaces and UNTAGGED_CREATE in json.loads(process.stdout):
+    exported = json.loads(process.stdout)
+    interfaces = [symbol for symbol in exported if symbol in CASES]
+    if not interfaces and UNTAGGED_CREATE in exported:
         raise NoInterfaceError(
             f"{library} has the interface of the released NVDLA headers, or was built with an older nvdla.h; the cases "
             "call the methods of the published document: build the library with the nvdla.h of this version"
