@@ -18,7 +18,7 @@ def _current_check_names(context: click.Context, option: click.Parameter, names:
             click.echo(f"--check {name} is deprecated; use --check {rename_check(name)} instead", err=True)
     current = tuple(map(rename_check, names))
     with convert_selection_errors():
-        check_names("--check", current, known_checks)
+        check_names("--check", "checks", current, known_checks)
     return current
 
 

@@ -52,7 +52,7 @@ def find_affected(
         BaselineError: The baseline is unusable.
         NumericsError: The declaration next to a library is invalid.
     """
-    check_names("--affected-by", functions, lambda: list(prototypes()))
+    check_names("--affected-by", "functions", functions, lambda: list(prototypes()))
     if log is None:
         description = _describe(start)
         sources = VendorSources() if description is None else VendorSources.read(description.sources)

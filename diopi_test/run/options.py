@@ -122,7 +122,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "checks", tuple(map(rename_check, self.checks)))
-        check_names("--check", self.checks, known_checks)
+        check_names("--check", "checks", self.checks, known_checks)
 
     @property
     def limits(self) -> Limits:

@@ -135,11 +135,12 @@ class Selection:
     shard: Shard | None = None
 
     def __post_init__(self) -> None:
-        check_names("--function", self.functions, lambda: [RUNTIME, *prototypes()])
-        check_names("--family", self.families, families)
-        check_names("--dtype", self.dtypes, lambda: list(Dtype.__members__))
-        check_names("--class", self.classes, lambda: list(CaseClass.__members__))
-        check_names("--case", [case.partition("[")[0] for case in self.cases], lambda: [RUNTIME, *prototypes()])
+        check_names("--function", "functions", self.functions, lambda: [RUNTIME, *prototypes()])
+        check_names("--family", "families", self.families, families)
+        check_names("--dtype", "element types", self.dtypes, lambda: list(Dtype.__members__))
+        check_names("--class", "classes", self.classes, lambda: list(CaseClass.__members__))
+        of_cases = [case.partition("[")[0] for case in self.cases]
+        check_names("--case", "functions", of_cases, lambda: [RUNTIME, *prototypes()])
         if self.sample is not None and self.seed is None:
             raise SelectionError("--sample goes with --shuffle, whose seed it is drawn from")
         self._keywords  # noqa: B018 - understanding them is the check
@@ -292,23 +293,12 @@ class Selection:
         return frozenset(name.partition("[")[0] for name in self._ids or ())
 
 
-NOUNS = {
-    "--function": "functions",
-    "--family": "families",
-    "--dtype": "element types",
-    "--class": "classes",
-    "--case": "functions",
-    "--affected-by": "functions",
-    "--check": "checks",
-}
-"""The nouns for the values of each option, for messages."""
-
-
-def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[str]]) -> None:
+def check_names(option: str, nouns: str, names: Iterable[str], known: Callable[[], Sequence[str]]) -> None:
     """Raise SelectionError, with similar names, if the value of an option is not a known name.
 
     Args:
         option: the option, which begins the message.
+        nouns: what the names name, in the plural, such as "functions".
         names: the names, which may begin with `no-`.
         known: returns the known names.
 
@@ -318,7 +308,7 @@ def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[
     for name in (value.removeprefix(EXCLUSION_PREFIX) for value in names):
         if name not in known():
             similar = _find_similar(name, known(), ()) or get_close_matches(name, known())
-            raise SelectionError(f"{option}: {describe_unknown(name, known(), NOUNS[option], similar)}")
+            raise SelectionError(f"{option}: {describe_unknown(name, known(), nouns, similar)}")
 
 
 def is_named(name: str, names: Sequence[str]) -> bool:
