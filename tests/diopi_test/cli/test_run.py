@@ -281,6 +281,9 @@ def test_since_requires_a_log_of_the_same_level(data: Path, tmp_path: Path) -> N
     other_level = invoke(tmp_path / "baseline", "--level", "full", "--since", log)
     assert other_level.exit_code == 2, other_level.output
     assert "is of level smoke, and this run is of level full: add --level smoke" in other_level.output
+
+
+def test_since_requires_an_existing_log(data: Path, tmp_path: Path) -> None:
     missing = invoke(data, "--since", tmp_path / "missing.log")
     assert missing.exit_code == 2
     assert "missing.log" in missing.output
